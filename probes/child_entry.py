@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs first inside every child: set the limits, then become the program or call the function.
+
+Started by :mod:`probes.child` as a script in isolated mode, so that the parent needs no code between fork
+and exec (which is not safe in a process with threads). Only the standard library is imported here, and
+little of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+NOFILE_CAP = 1 << 20
+"""Some container hosts allow 2^30 descriptors; programs that walk them all would crawl."""
+
+
+def apply_limits(spec: dict[str, Any]) -> None:
+    """Sets the resource limits of ``spec``: no core file, descriptors up to the hard limit, address space.
+
+    Also asks the kernel to kill this process when its parent dies, so that a killed kit leaves nothing on
+    the NPU.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if spec.get("raise_nofile"):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        soft = NOFILE_CAP if hard == resource.RLIM_INFINITY else min(hard, NOFILE_CAP)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    _die_with_parent(int(spec["parent"]))
+    wanted = spec.get("address_space_bytes")
+    if wanted is not None:
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        ceiling = int(wanted) if hard == resource.RLIM_INFINITY else min(int(wanted), hard)
+        resource.setrlimit(resource.RLIMIT_AS, (ceiling, ceiling))
+
+
+def _die_with_parent(parent: int) -> None:
+    try:
+        import ctypes  # noqa: PLC0415 - an interpreter built without ctypes loses only this one protection
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        return
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def become_program(spec: dict[str, Any], status_fd: int, argv: list[str]) -> None:
+    """Replaces this process by ``argv``. On failure the reason goes to ``status_fd``, which success
+    closes.
+    """
+    os.set_inheritable(status_fd, False)
+    # Python ignores these two and a child would inherit that.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        apply_limits(spec)
+        os.execvp(argv[0], argv)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        os.write(status_fd, reason.encode("utf-8", "replace"))
+    os._exit(127)
+
+
+def call_function(spec: dict[str, Any], input_fd: int, channel_fd: int) -> None:
+    """Calls the function named in the JSON at ``input_fd``; its result goes to ``channel_fd`` as one
+    JSON line.
+    """
+    with os.fdopen(input_fd, "rb") as stream:
+        request = json.load(stream)
+    sys.path[:] = request["path"]
+    os.set_inheritable(channel_fd, False)
+    apply_limits(spec)
+    answer: dict[str, Any]
+    try:
+        from probes.child_steps import bind_channel  # noqa: PLC0415 - importable only once the path is set
+
+        bind_channel(channel_fd)
+        module = __import__(request["module"], fromlist=[request["function"]])
+        value = getattr(module, request["function"])(*request["args"], **request["kwargs"])
+        answer = {"result": value}
+        line = json.dumps(answer)
+    except (KeyboardInterrupt, SystemExit) as error:
+        line = json.dumps({"error": {"type": type(error).__name__, "message": str(error)}})
+    except Exception as error:  # any failure of the call is an answer
+        line = json.dumps({"error": {"type": type(error).__name__, "message": str(error)}})
+    payload = memoryview(line.encode() + b"\n")
+    while payload:
+        payload = payload[os.write(channel_fd, payload) :]
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def main(arguments: list[str]) -> None:
+    """``program SPEC STATUS_FD ARGV...`` or ``call SPEC INPUT_FD CHANNEL_FD``."""
+    kind, spec = arguments[0], json.loads(arguments[1])
+    if kind == "program":
+        become_program(spec, int(arguments[2]), arguments[3:])
+    else:
+        call_function(spec, int(arguments[2]), int(arguments[3]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
