@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+# make probe    what this board is, what its NPU can do, what is wrong (LEVEL=quick|medium, ARGS="...")
+# make test     every test
+# make help     the rest
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+TOP    := $(dir $(abspath $(lastword $(MAKEFILE_LIST))))
+BUILD  ?= $(TOP)build
+PYTHON ?= python3
+CC     ?= cc
+VENV   ?= $(TOP).venv
+PY     := $(VENV)/bin/python
+LEVEL  ?= medium
+ARGS   ?=
+PREFIX ?=
+
+export CC
+
+# What a set-up was made for: a change of the requirements or of the interpreter makes it anew.
+READY := $(VENV)/.ready
+DEV   := $(VENV)/.ready-dev
+
+.PHONY: help probe test lint format build mock fuzz test-arm bench clean have-cc have-venv
+
+help:
+	@echo 'make probe              probe this machine (LEVEL=quick: facts only; ARGS="--library PATH ...")'
+	@echo 'make test               run every test'
+	@echo 'make lint               ruff, ruff format, mypy --strict'
+	@echo 'make build              build the C probes and the mock librknnrt'
+	@echo 'make mock PREFIX=DIR    build the mock librknnrt; with PREFIX install library, headers and pkg-config file there'
+	@echo 'make test-arm           cross-compile for aarch64 and 32-bit Arm and run the C tests under qemu-user'
+	@echo 'make fuzz               fuzz the mock API for 60 s'
+	@echo 'make bench              benchmarks (compare ratios; absolute times of a shared machine prove nothing)'
+	@echo 'make clean              remove what was built'
+
+# A board without a compiler, without python3-venv or without a network still gets its facts: each thing that is
+# missing is named in one line, with the package that brings it, and costs its own feature only.
+probe:
+	@$(MAKE) --no-print-directory -s build || true
+	@$(MAKE) --no-print-directory -s $(READY) || true
+	@cd $(TOP) && if [ -f $(READY) ]; then exec $(PY) -m probes --level $(LEVEL) $(ARGS); \
+	else echo 'probe: going on with $(PYTHON) and the standard library alone' >&2; \
+	exec $(PYTHON) -m probes --level $(LEVEL) $(ARGS); fi
+
+test: $(DEV) build
+	@cd $(TOP) && $(PY) -m pytest $(ARGS)
+
+lint: $(DEV)
+	@cd $(TOP) && $(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy
+
+format: $(DEV)
+	@cd $(TOP) && $(VENV)/bin/ruff check --fix . && $(VENV)/bin/ruff format .
+
+build: have-cc
+	@$(MAKE) --no-print-directory -s -C $(TOP)c_probes/mock BUILD=$(BUILD)
+	@$(MAKE) --no-print-directory -s -C $(TOP)c_probes/src BUILD=$(BUILD)
+
+mock: have-cc
+	@$(MAKE) --no-print-directory -s -C $(TOP)c_probes/mock BUILD=$(BUILD)
+	@if [ -n "$(PREFIX)" ]; then $(MAKE) --no-print-directory -s -C $(TOP)c_probes/mock BUILD=$(BUILD) PREFIX=$(PREFIX) install; \
+	else echo 'built $(BUILD)/mock/librknnrt.so'; fi
+
+fuzz:
+	@$(MAKE) --no-print-directory -C $(TOP)c_probes/mock BUILD=$(BUILD) fuzz
+
+test-arm: $(DEV)
+	@cd $(TOP) && RKNPU_KIT_ARM=1 $(PY) -m pytest -m arm $(ARGS)
+
+bench: $(READY) build
+	@cd $(TOP) && for script in bench/*.py; do $(PY) $$script || exit 1; done
+
+$(READY): pyproject.toml | have-venv
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable $(TOP) || { \
+	echo 'pip could not install the Python packages: is there a network, and is pip up to date?' >&2; exit 1; }
+	@touch $(READY)
+
+$(DEV): pyproject.toml $(READY)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '$(TOP)[dev]' || { \
+	echo 'pip could not install the development packages: is there a network?' >&2; exit 1; }
+	@touch $(DEV)
+
+have-cc:
+	@command -v $(firstword $(CC)) >/dev/null 2>&1 || { \
+	echo 'no C compiler ($(firstword $(CC))): apt-get install gcc libc6-dev' >&2; exit 1; }
+
+have-venv:
+	@command -v $(PYTHON) >/dev/null 2>&1 || { echo 'no $(PYTHON): apt-get install python3' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	echo '$(PYTHON) is older than 3.10: name a newer one with PYTHON=...' >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	echo 'no venv module: apt-get install python3-venv' >&2; exit 1; }
+
+clean:
+	rm -rf $(BUILD) $(VENV)

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The terminal page: the verdict first, then findings with next steps, then facts, numbers and how each step ended.
+
+Reads the report alone, as JSON gives it, so that a saved report shows the same page; everything in it is treated as
+text from a stranger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reports.page_facts import PAGE_SECTIONS, fact_text
+from reports.text import inert, table, wrapped
+
+_COLOURS = {
+    "error": "\x1b[31m",
+    "warning": "\x1b[33m",
+    "info": "\x1b[36m",
+    "good": "\x1b[32m",
+    "loud": "\x1b[1;35m",
+}
+_RESET = "\x1b[0m"
+_LAYOUT_SHORT = {"native": "nat", "norm": "norm", "tp_norm": "tp"}
+
+
+def render(report: dict[str, Any], *, width: int = 100, colour: bool = False) -> str:
+    """The page of ``report`` as text, at most ``width`` columns where words allow it."""
+    paint = _painter(colour)
+    lines: list[str] = []
+    lines += _heading(report, width, paint)
+    lines += _findings(report, width, paint)
+    for title, section in PAGE_SECTIONS:
+        lines += _facts(report, title, section, width)
+    lines += _measurements(report, width, paint)
+    lines += _steps(report, width, paint)
+    if report.get("simulated"):
+        lines += ["", paint("loud", "SIMULATED: nothing on this page is a measurement of a real NPU.")]
+    return "\n".join(lines) + "\n"
+
+
+def _painter(colour: bool) -> Any:
+    def paint(kind: str, text: str) -> str:
+        return f"{_COLOURS[kind]}{text}{_RESET}" if colour and kind in _COLOURS else text
+
+    return paint
+
+
+def _heading(report: dict[str, Any], width: int, paint: Any) -> list[str]:
+    tool, run = report.get("tool", {}), report.get("run", {})
+    title = f"rknpu-kit {inert(tool.get('version', '?'))} - capability report, level {inert(run.get('level', '?'))}"
+    took = f"{inert(run.get('started_at', '?'))}, {inert(run.get('duration_s', '?'))} s"
+    lines = [title, took]
+    simulation = report.get("simulation")
+    if report.get("simulated") and isinstance(simulation, dict):
+        lines += [
+            "",
+            *[paint("loud", line) for line in wrapped(f"SIMULATED: {inert(simulation.get('note'))}", "", width)],
+        ]
+    if not run.get("complete", True):
+        lines += [
+            "",
+            paint("error", "This run did not end by itself: the report holds what was known by then."),
+        ]
+    lines += ["", *wrapped(_verdict(report), "", width)]
+    return lines
+
+
+def _verdict(report: dict[str, Any]) -> str:
+    counts = {"error": 0, "warning": 0, "info": 0}
+    for finding in report.get("findings", []):
+        counts[finding.get("severity", "info")] = counts.get(finding.get("severity", "info"), 0) + 1
+    number_words = ", ".join(
+        f"{count} {word}{'s' if count != 1 else ''}"
+        for word, count in (
+            ("error", counts["error"]),
+            ("warning", counts["warning"]),
+            ("note", counts["info"]),
+        )
+        if count
+    )
+    rows = report.get("measurements", [])
+    exact = sum(1 for row in rows if row.get("checked") == "exact" and row.get("verdict") == "passed")
+    wrong = sum(1 for row in rows if row.get("verdict") == "failed")
+    measured = f" {exact} of {len(rows)} measured rows proven exact, {wrong} wrong." if rows else ""
+    return f"Verdict: {number_words or 'nothing wrong was found'}.{measured}"
+
+
+def _findings(report: dict[str, Any], width: int, paint: Any) -> list[str]:
+    lines: list[str] = []
+    for finding in report.get("findings", []):
+        severity = inert(finding.get("severity"))
+        head = f"[{severity}] {inert(finding.get('code'))} "
+        first, *rest = wrapped(inert(finding.get("what")), "    ", width, head)
+        lines += [first.replace(f"[{severity}]", paint(severity, f"[{severity}]"), 1), *rest]
+        lines += wrapped(inert(finding.get("why")), "    ", width)
+        for step in finding.get("fix", []):
+            lines += wrapped(inert(step), "        ", width, "    do: ")
+        if finding.get("evidence"):
+            lines += wrapped(inert(finding["evidence"], 300), "          ", width, "    seen: ")
+    return ["", "Findings, most likely cause first", *lines] if lines else []
+
+
+def _facts(report: dict[str, Any], title: str, section: Sequence[tuple[str, str, str]], width: int) -> list[str]:
+    facts = report.get("facts", {})
+    lines: list[str] = []
+    for label, key, kind in section:
+        if key not in facts:
+            continue
+        for index, text in enumerate(fact_text(facts[key], kind)):
+            head = f"  {label if index == 0 else '':<17} "
+            lines += wrapped(inert(text), " " * len(head), width, head)
+    return ["", title, *lines] if lines else []
+
+
+def _measurements(report: dict[str, Any], width: int, paint: Any) -> list[str]:
+    rows = report.get("measurements", [])
+    rates = [row for row in rows if row.get("name") == "gemm_rate"]
+    scaling = [row for row in rows if row.get("name") == "core_scaling"]
+    dtypes = [row for row in rows if row.get("name") == "dtype_support"]
+    others = [row for row in rows if row.get("name") not in ("gemm_rate", "core_scaling", "dtype_support")]
+    mark = "  (SIMULATED)" if report.get("simulated") else ""
+    lines: list[str] = []
+    if dtypes:
+        lines += ["", f"Matmul types{mark}", *_dtype_lines(dtypes, width)]
+    if rates:
+        headers = ("type", "M", "K", "N", "B", "A,C", "quant", "ms/run", "TOPS", "+-%", "proof", "valid")
+        align = ("left", *("right",) * 3, *("left",) * 3, *("right",) * 3, "left", "left")
+        lines += ["", f"GEMM rate, one core{mark}", *table([_rate_row(row) for row in rates], headers, align)]
+    if scaling:
+        columns = ("contexts", "TOPS", "+-%", "x one", "proof", "valid")
+        sides = (*("right",) * 4, "left", "left")
+        base = next((row["median"] for row in scaling if _parameter(row, "contexts") == 1 and row.get("median")), None)
+        lines += ["", f"Core scaling, one context a core, run together{mark}"]
+        lines += table([_scaling_row(row, base) for row in scaling], columns, sides)
+    for row in others:
+        lines += wrapped(
+            f"{inert(row.get('name'))}: {_number(row.get('median'))} {inert(row.get('unit'))}", "  ", width
+        )
+    for row in [*rates, *scaling]:
+        if row.get("verdict") == "failed":
+            lines += [
+                paint("error", line)
+                for line in wrapped(f"WRONG: {_name(row)}: {inert(row.get('reason'))}", "  ", width)
+            ]
+    return lines
+
+
+def _dtype_lines(rows: list[dict[str, Any]], width: int) -> list[str]:
+    groups: dict[str, list[str]] = {}
+    for row in rows:
+        label = f"{_parameter(row, 'type')} {_parameter(row, 'type_name')}".strip()
+        groups.setdefault(inert(row.get("verdict")), []).append(inert(label))
+    words = {"passed": "accepted, exact", "failed": "accepted, WRONG", "unsupported": "refused"}
+    lines: list[str] = []
+    for verdict, labels in groups.items():
+        head = f"  {words.get(verdict, verdict):<17} "
+        lines += wrapped(", ".join(labels), " " * len(head), width, head)
+    return lines
+
+
+def _rate_row(row: dict[str, Any]) -> list[str]:
+    run = row.get("evidence", {}).get("run_us") or {}
+    run_us = run.get("median")
+    return [
+        inert(_parameter(row, "type_name")),
+        *(inert(_parameter(row, key)) for key in ("M", "K", "N")),
+        *(
+            _LAYOUT_SHORT.get(str(_parameter(row, key)), inert(_parameter(row, key)))
+            for key in ("B_layout", "AC_layout")
+        ),
+        inert(_parameter(row, "B_quant")),
+        f"{run_us / 1000:.3f}" if isinstance(run_us, (int, float)) else "-",
+        _number(row.get("median")),
+        _spread(row),
+        _proof(row),
+        _valid(row),
+    ]
+
+
+def _scaling_row(row: dict[str, Any], base: float | None) -> list[str]:
+    median = row.get("median")
+    ratio = f"{median / base:.2f}" if isinstance(median, (int, float)) and base else "-"
+    return [
+        inert(_parameter(row, "contexts")),
+        _number(median),
+        _spread(row),
+        ratio,
+        _proof(row),
+        _valid(row),
+    ]
+
+
+def _steps(report: dict[str, Any], width: int, paint: Any) -> list[str]:
+    lines: list[str] = []
+    for step in report.get("steps", []):
+        verdict = inert(step.get("verdict"))
+        seconds = step.get("duration_s")
+        took = f" ({seconds:.1f} s)" if isinstance(seconds, (int, float)) else ""
+        text = inert(step.get("covered") if verdict == "passed" else step.get("reason"))
+        head = f"  {verdict:<14} {inert(step.get('name')):<15} "
+        first, *rest = wrapped(text + took, " " * len(head), width, head)
+        kind = "good" if verdict == "passed" else "warning" if verdict in ("skipped", "unsupported") else "error"
+        lines += [first.replace(verdict, paint(kind, verdict), 1), *rest]
+    return ["", "Steps", *lines] if lines else []
+
+
+def _name(row: dict[str, Any]) -> str:
+    return " ".join(f"{inert(key)}={inert(value)}" for key, value in (row.get("parameters") or {}).items())
+
+
+def _parameter(row: dict[str, Any], key: str) -> Any:
+    value = (row.get("parameters") or {}).get(key)
+    return "" if value is None else value
+
+
+def _number(value: Any) -> str:
+    if not isinstance(value, (int, float)):
+        return "-"
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def _spread(row: dict[str, Any]) -> str:
+    median, mad = row.get("median"), row.get("mad")
+    if not isinstance(median, (int, float)) or not isinstance(mad, (int, float)) or not median:
+        return "-"
+    return f"{100 * mad / abs(median):.1f}"
+
+
+def _proof(row: dict[str, Any]) -> str:
+    verdict = row.get("verdict")
+    if verdict == "passed":
+        return inert(row.get("checked"))
+    return {"failed": "WRONG"}.get(str(verdict), inert(verdict))
+
+
+def _valid(row: dict[str, Any]) -> str:
+    validity = row.get("validity") or {}
+    reasons = validity.get("reasons") or []
+    return "yes" if validity.get("valid") else "no: " + inert("; ".join(str(reason) for reason in reasons), 60)
