@@ -7,6 +7,13 @@
         validity = judge(row.samples, per_run_rates, Rules(higher_is_better=True))
         evidence = summarise(row.samples)
 
+A child that measures several rows is watched as a whole and judged row by row, by the time window each row
+reports::
+
+    watch = StepWatch(sampler, Rules())
+    ...  # the child runs; its rows carry the start and end of their timed part in monotonic seconds
+    validity, evidence = watch(row_samples, window), watch.evidence(window)
+
 Only files that are safe to read are read: never debugfs, whose ``freq`` node wakes the NPU, and nothing is
 written.
 """
@@ -18,6 +25,8 @@ from probes.conditions.sample import Load, Phase, Policy, Ranges, Sample
 from probes.conditions.sampler import Row, Sampler
 from probes.conditions.stop import should_stop
 from probes.conditions.summary import summarise
+from probes.conditions.watch import StepWatch
+from probes.conditions.window import between
 
 __all__ = [
     "Load",
@@ -28,6 +37,8 @@ __all__ = [
     "Rules",
     "Sample",
     "Sampler",
+    "StepWatch",
+    "between",
     "foreign_cpus",
     "judge",
     "should_stop",

@@ -180,9 +180,7 @@ def _judged_clocks(samples: Samples, rules: Rules) -> Iterator[_Clock]:
     if "ddr" in asked:
         yield "ddr", "ddr", ranges.ddr_max_hz, lambda sample: sample.ddr_hz
     if "cpu" in asked:
-        used = [
-            name for name, policy in ranges.policies.items() if rules.cpus is None or policy.cpus & rules.cpus
-        ]
+        used = [name for name, each in ranges.policies.items() if rules.cpus is None or each.cpus & rules.cpus]
         for name in used:
             yield name, "cpu", ranges.policies[name].max_hz, _cpu_reader(name)
         if not used:
@@ -209,10 +207,7 @@ def _background(samples: Samples, rules: Rules) -> Iterator[str]:
     cpus = samples[0].ranges.cpus
     looks = [sample.at_s for sample in samples if sample.load is not None]
     wall_s = looks[-1] - looks[0]
-    if (
-        foreign > max(rules.least_foreign_cpus, rules.foreign_share * cpus)
-        and foreign * wall_s >= _LEAST_FOREIGN_S
-    ):
+    if foreign > max(rules.least_foreign_cpus, rules.foreign_share * cpus) and foreign * wall_s >= _LEAST_FOREIGN_S:
         yield f"background load: other processes kept {foreign:.2f} of {cpus} CPUs busy over {wall_s:.1f} s"
 
 
@@ -271,6 +266,4 @@ def _monotony(values: Sequence[float]) -> float:
     """Kendall's tau of the values against their order: 1 rises all the way, -1 falls all the way, near 0 is
     noise."""
     pairs = [(values[i], values[j]) for i in range(len(values)) for j in range(i + 1, len(values))]
-    return (
-        sum((later > earlier) - (later < earlier) for earlier, later in pairs) / len(pairs) if pairs else 0.0
-    )
+    return sum((later > earlier) - (later < earlier) for earlier, later in pairs) / len(pairs) if pairs else 0.0

@@ -58,8 +58,8 @@ class Sample:
 
     ``at_s`` is monotonic seconds. Clocks are in Hz, temperatures in degrees Celsius by zone type,
     ``cooling`` is the state by cooling device type (0 means that it does nothing). ``*_limit_hz`` are the
-    limits in force, which thermal code and users lower. ``load`` and ``governors`` are taken at the edges
-    of a row only.
+    limits in force, which thermal code and users lower. Load, swapping and governors are read at the edges
+    of a row and once a second within.
     """
 
     at_s: float

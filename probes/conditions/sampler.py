@@ -19,6 +19,9 @@ from probes.conditions.sources import Sources
 SHORTEST_PERIOD_S = 0.1
 """10 Hz: often enough to see a governor move, seldom enough not to be load itself."""
 
+LOAD_PERIOD_S = 1.0
+"""Load needs a look at every process, so it is read at the edges of a row and once a second within."""
+
 
 class Row:
     """The samples of one row, growing while it runs: one before, those during, one after."""
@@ -31,10 +34,12 @@ class Row:
     @property
     def samples(self) -> tuple[Sample, ...]:
         with self._guard:
-            return tuple(self._samples)
+            return tuple(sorted(self._samples, key=lambda sample: sample.at_s))
 
     def begin(self, sample: Sample | None) -> None:
-        self._add(sample, running=True)
+        self.look(sample)
+        with self._guard:
+            self._running = True
 
     def during(self, sample: Sample) -> None:
         """Keeps the sample unless the row ended while it was taken."""
@@ -51,12 +56,9 @@ class Row:
         with self._guard:
             self._running = False
 
-    def end(self, sample: Sample | None) -> None:
-        self._add(sample, running=False)
-
-    def _add(self, sample: Sample | None, *, running: bool) -> None:
+    def look(self, sample: Sample | None) -> None:
+        """Keeps a sample that was asked for; None, one that did not come in time, is passed over."""
         with self._guard:
-            self._running = running
             if sample is not None:
                 self._samples.append(sample)
 
@@ -83,7 +85,7 @@ class Sampler:
         if not period_s >= SHORTEST_PERIOD_S:
             raise ValueError(f"a period of {period_s} s is too short: {SHORTEST_PERIOD_S} s is the shortest")
         self._sources = sources or Sources.find(system_root)
-        self._period_s = period_s
+        self.period_s = period_s
         self._pid = os.getpid() if pid is None else pid
         self._clock = clock
         self._patience_s = patience_s
@@ -92,15 +94,9 @@ class Sampler:
         self._thread: threading.Thread | None = None
         self._row: Row | None = None
 
-    @property
-    def sources(self) -> Sources:
-        return self._sources
-
     def __enter__(self) -> Sampler:
         self._requests = queue.SimpleQueue()
-        self._thread = threading.Thread(
-            target=self._serve, args=(self._requests,), name="conditions", daemon=True
-        )
+        self._thread = threading.Thread(target=self._serve, args=(self._requests,), name="conditions", daemon=True)
         self._thread.start()
         return self
 
@@ -123,41 +119,60 @@ class Sampler:
         except queue.Empty:
             return None
 
-    @contextmanager
-    def row(self) -> Iterator[Row]:
-        """The time of one row. Its last sample is taken as the block ends, also when it ends by an error.
+    def now_s(self) -> float:
+        """The sampler's clock: monotonic seconds."""
+        return self._clock()
 
-        RuntimeError when the sampler is not running or another row is open: rows are measured one at a time.
-        """
+    def open_row(self) -> Row:
+        """Begins a row with one sample. RuntimeError when another is open: rows are measured one at a
+        time."""
         with self._guard:
             if self._row is not None:
                 raise RuntimeError("a row is open already: rows are measured one at a time")
             row = self._row = Row()
+        row.begin(self.take(Phase.BEFORE))
+        return row
+
+    def close_row(self) -> None:
+        """Ends the open row with one sample, where the sampler still runs. Does nothing when no row is
+        open."""
+        with self._guard:
+            row, self._row = self._row, None
+        if row is not None:
+            row.stop()
+            if self._thread is not None:
+                row.look(self.take(Phase.AFTER))
+
+    @contextmanager
+    def row(self) -> Iterator[Row]:
+        """The time of one row as a block. It is closed as the block ends, also when it ends by an error."""
+        row = self.open_row()
         try:
-            row.begin(self.take(Phase.BEFORE))
             yield row
         finally:
-            row.stop()
-            with self._guard:
-                self._row = None
-            if self._thread is not None:
-                row.end(self.take(Phase.AFTER))
+            self.close_row()
 
     def _serve(self, requests: queue.SimpleQueue[_Request | None]) -> None:
+        loaded_s = self._clock()
         while True:
             try:
-                request = requests.get(timeout=self._period_s)
+                request = requests.get(timeout=self.period_s)
             except queue.Empty:
                 row = self._row
                 if row is not None and row.running:
-                    row.during(self._look(Phase.DURING))
+                    with_load = self._clock() - loaded_s >= LOAD_PERIOD_S
+                    sample = self._look(Phase.DURING, with_load=with_load)
+                    row.during(sample)
+                    loaded_s = sample.at_s if with_load else loaded_s
                 continue
             if request is None:
                 return
-            request.answer.put(self._look(request.phase))
+            sample = self._look(request.phase, with_load=True)
+            loaded_s = sample.at_s
+            request.answer.put(sample)
 
-    def _look(self, phase: Phase) -> Sample:
-        return self._sources.sample(phase, self._clock(), pid=self._pid)
+    def _look(self, phase: Phase, *, with_load: bool) -> Sample:
+        return self._sources.sample(phase, self._clock(), pid=self._pid, with_load=with_load)
 
 
 @dataclass(frozen=True)

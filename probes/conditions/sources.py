@@ -54,9 +54,7 @@ class Sources:
             npu_max_hz=_top(npu),
             ddr_max_hz=_top(ddr),
             policies={name: _policy(folder) for name, folder in policies.items()},
-            trips_c={
-                name: trip for name, folder in zones.items() if (trip := _lowest_trip(folder)) is not None
-            },
+            trips_c={name: trip for name, folder in zones.items() if (trip := _lowest_trip(folder)) is not None},
             cpus=parse.cpus_online(files.read_text(root / "proc/stat", _PROC_STAT_BYTES)) or 1,
         )
         return cls(
@@ -70,10 +68,13 @@ class Sources:
             ticks_per_s=ticks_per_s or os.sysconf("SC_CLK_TCK"),
         )
 
-    def sample(self, phase: Phase, at_s: float, *, pid: int) -> Sample:
-        """One look; ``pid`` is the process whose own load, descendants included, is not foreign."""
-        edge = phase is not Phase.DURING
-        swapped = parse.swapped_pages(files.read_text(self.root / "proc/vmstat", 65536)) if edge else None
+    def sample(self, phase: Phase, at_s: float, *, pid: int, with_load: bool) -> Sample:
+        """One look; ``pid`` is the process whose own load, descendants included, is not foreign.
+
+        ``with_load`` reads load, swapping and governors too, which is more work than all the rest.
+        """
+        vmstat = files.read_text(self.root / "proc/vmstat", 65536) if with_load else None
+        swapped = parse.swapped_pages(vmstat)
         return Sample(
             at_s=at_s,
             phase=phase,
@@ -90,16 +91,15 @@ class Sources:
             cooling=_known(
                 (name, parse.whole(files.read_text(dev / "cur_state"))) for name, dev in self.cooling.items()
             ),
-            governors=self._governors() if edge else {},
-            load=self._load(pid) if edge else None,
+            governors=self._governors() if with_load else {},
+            load=self._load(pid) if with_load else None,
             swap_in_pages=swapped[0] if swapped else None,
             swap_out_pages=swapped[1] if swapped else None,
         )
 
     def _cpu_clocks(self, name: str) -> dict[str, int]:
         return _known(
-            (policy, parse.hertz(files.read_text(folder / name), unit=1000))
-            for policy, folder in self.policies.items()
+            (policy, parse.hertz(files.read_text(folder / name), unit=1000)) for policy, folder in self.policies.items()
         )
 
     def _governors(self) -> dict[str, str]:
@@ -121,8 +121,7 @@ def own_ticks(proc: Path, pid: int) -> int | None:
 
     A process's time moves into its parent's ``cutime`` when it is reaped and is gone from ``/proc`` at that
     moment, so the sum over the living counts each tick once. Every process is looked at, because the
-    ``children`` file is a kernel option that vendor kernels leave out; this is why load is read at the
-    edges of a row only.
+    ``children`` file is a kernel option that vendor kernels leave out.
     """
     ticks: dict[int, int] = {}
     children: dict[int, list[int]] = {}
@@ -175,9 +174,7 @@ def _clock(folder: Path | None, name: str) -> int | None:
 def _top(folder: Path | None) -> int | None:
     if folder is None:
         return None
-    return parse.highest_hertz(files.read_text(folder / "available_frequencies")) or _clock(
-        folder, "max_freq"
-    )
+    return parse.highest_hertz(files.read_text(folder / "available_frequencies")) or _clock(folder, "max_freq")
 
 
 def _policy(folder: Path) -> Policy:

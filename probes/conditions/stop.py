@@ -33,6 +33,4 @@ def should_stop(samples: Sequence[Sample], ceiling_c: float = STOP_C) -> str | N
     if not over:
         return None
     _, zone, degrees, limit = max(over)
-    return (
-        f"{zone} is at {degrees:.1f} C, the limit is {limit:.1f} C: let the board cool down before going on"
-    )
+    return f"{zone} is at {degrees:.1f} C, the limit is {limit:.1f} C: let the board cool down before going on"
