@@ -7,28 +7,26 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from probes.native import LIBRARY_CHECK, MEDIUM, NativeProbe, NativeResult, emit_result, run_native
-from probes.rows import Judge, row_findings
+from probes.rows import row_findings
 from reports.catalogue import make_finding
 from reports.contract import Finding, Measurement, Step, Verdict
 from reports.events import Event
 
 Emit = Callable[[Event], None]
-Watch = Callable[[], Judge]
-"""Starts watching the conditions of a step; the judge it gives knows them when the rows come."""
 
 
 def measure(
     library: Path,
     binaries: Path,
     emit: Emit,
-    watch: Watch,
     *,
     env: Mapping[str, str],
     seed: int,
+    simulated: bool,
     probes: tuple[NativeProbe, ...] = MEDIUM,
 ) -> None:
     """Check the library, then run ``probes`` against it. A library that fails the check costs one finding, not many."""
-    check = run_native(LIBRARY_CHECK, library, binaries, emit, watch(), env=env, seed=seed)
+    check = run_native(LIBRARY_CHECK, library, binaries, emit, env=env, seed=seed, simulated=simulated)
     usable = _judge_check(check)
     check.rows.clear()  # the step "types" brings the same rows, for all types
     emit_result(LIBRARY_CHECK, check, emit)
@@ -37,10 +35,16 @@ def measure(
             emit(Step(probe.step, Verdict.SKIPPED, 0.0, reason="the library did not pass its check"))
         return
     rows: list[Measurement] = []
+    too_hot: str | None = None
     for probe in probes:
-        result = run_native(probe, library, binaries, emit, watch(), env=env, seed=seed)
+        if too_hot:
+            emit(Step(probe.step, Verdict.SKIPPED, 0.0, reason=too_hot))
+            continue
+        result = run_native(probe, library, binaries, emit, env=env, seed=seed, simulated=simulated)
         emit_result(probe, result, emit)
         rows += result.rows
+        # Heat of a machine that only runs the mock is no reason to stop: the mock does not warm an NPU.
+        too_hot = None if simulated else result.too_hot
     for finding in row_findings(rows):
         emit(finding)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from probes.child import ChildResult, run_child
-from probes.rows import Judge, ProbeOutput, measurement
+from probes.rows import ProbeOutput, measurement, row_samples
+from probes.watch import RowWatch, Window
 from reports.catalogue import make_finding
 from reports.contract import EXIT_COULD_NOT_RUN, EXIT_FINDINGS, Finding, Measurement, Step, Verdict
 from reports.events import Breadcrumb, Event, Progress
@@ -69,6 +70,7 @@ class NativeResult:
     findings: list[Finding] = field(default_factory=list)
     duration_s: float = 0.0
     reason: str | None = None
+    too_hot: str | None = None
 
 
 def run_native(
@@ -76,10 +78,10 @@ def run_native(
     library: Path,
     binaries: Path,
     emit: Emit,
-    judge: Judge,
     *,
     env: Mapping[str, str],
     seed: int,
+    simulated: bool,
 ) -> NativeResult:
     """Run one C probe against ``library``. Emits breadcrumbs and progress; never raises for what the probe does.
 
@@ -90,6 +92,7 @@ def run_native(
         finding = make_finding("NPU-D005", f"{probe.program} is not in the build folder")
         return NativeResult(Verdict.COULD_NOT_RUN, [], [finding], 0.0, finding.what)
     output = ProbeOutput()
+    windows: list[Window] = []
 
     def on_line(line: str) -> None:
         record = output.feed(line)
@@ -97,6 +100,8 @@ def run_native(
             return
         if record.get("record") == "step":
             emit(Breadcrumb(probe.step, output.last_step))
+        if record.get("record") == "row":
+            windows.append(watch.row_ended(row_samples(record)))
         if record.get("record") in ("header", "step", "row"):
             total = output.header.get("rows")
             emit(Progress(probe.step, len(output.rows), total if isinstance(total, int) else 0, output.last_step))
@@ -104,11 +109,13 @@ def run_native(
     emit(Breadcrumb(probe.step, f"start {probe.program}"))
     emit(Progress(probe.step, 0, 0, ""))
     argv = [str(program), "--json", "--library", str(library), "--seed", str(seed), *probe.arguments]
-    child = run_child(argv, deadline_s=probe.deadline_s, env=env, on_line=on_line)
+    with RowWatch(simulated=simulated) as watch:
+        child = run_child(argv, deadline_s=probe.deadline_s, env=env, on_line=on_line)
     method = str(output.header.get("method") or "")
     result = NativeResult(
         verdict=child.verdict,
-        rows=[measurement(row, method, judge) for row in output.rows],
+        rows=[measurement(row, method, window) for row, window in zip(output.rows, windows, strict=True)],
+        too_hot=next((window.too_hot for window in windows if window.too_hot), None),
         duration_s=child.duration_s,
     )
     _judge_end(probe, library, child, output, result)

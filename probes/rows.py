@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from probes.watch import Window
 from reports.catalogue import make_finding
 from reports.contract import Checked, Finding, Measurement, Validity, Verdict
-
-Judge = Callable[[tuple[float, ...]], Validity]
-"""Decides from a row's samples (and from conditions it knows) whether the number may be used."""
 
 
 @dataclass
@@ -51,14 +49,18 @@ class ProbeOutput:
         return record
 
 
-def measurement(row: dict[str, Any], method: str, judge: Judge) -> Measurement:
-    """The measurement of one row record. A row whose output was not proven right never carries a number."""
+def measurement(row: dict[str, Any], method: str, window: Window | None) -> Measurement:
+    """The measurement of one row record, with the conditions it was taken under.
+
+    A row whose output was not proven right never carries a number.
+    """
     verdict = _word(Verdict, row.get("verdict"), Verdict.COULD_NOT_RUN)
     checked = _word(Checked, row.get("checked"), Checked.NOT)
-    samples = tuple(value for value in map(number, row.get("samples") or []) if value is not None)
+    samples = row_samples(row)
     median = number(row.get("median")) if verdict is Verdict.PASSED else None
+    mad = number(row.get("mad")) if median is not None else None
     reason = row.get("reason") or (None if median is not None else _why_no_number(row, verdict))
-    evidence = dict(row.get("evidence") or {})
+    evidence = _dict(row.get("evidence"))
     for key in (
         "run_us",
         "cold_run_us",
@@ -70,20 +72,29 @@ def measurement(row: dict[str, Any], method: str, judge: Judge) -> Measurement:
     ):
         if row.get(key) is not None:
             evidence[key] = row[key]
+    if window is not None:
+        evidence["conditions"] = window.conditions
+    validity = window.validity if window is not None else Validity(False, ("conditions unknown",))
     return Measurement(
         name=str(row.get("name")),
-        parameters=dict(row.get("parameters") or {}),
+        parameters=_dict(row.get("parameters")),
         unit=str(row.get("unit") or ""),
         median=median,
-        mad=number(row.get("mad")) if median is not None else None,
+        mad=mad if mad is not None and mad >= 0 else None,
         samples=samples if median is not None else (),
         checked=checked,
         verdict=verdict,
-        validity=judge(samples) if median is not None else Validity(False, ("no number",)),
+        validity=validity if median is not None else Validity(False, ("no number",)),
         method=method or "no description came with this row",
         reason=str(reason) if reason is not None else None,
         evidence=evidence,
     )
+
+
+def row_samples(row: dict[str, Any]) -> tuple[float, ...]:
+    """The raw samples of a row record, those that are numbers."""
+    raw = row.get("samples")
+    return tuple(value for value in map(number, raw) if value is not None) if isinstance(raw, list) else ()
 
 
 def row_findings(rows: Iterable[Measurement]) -> list[Finding]:
@@ -131,14 +142,12 @@ def _row_finding(row: Measurement) -> list[Finding]:
 
 def _scaling_findings(rows: list[Measurement]) -> list[Finding]:
     by_contexts = {
-        row.parameters.get("contexts"): row.median
-        for row in rows
-        if row.name == "core_scaling" and row.median is not None
+        _int(row, "contexts"): row.median for row in rows if row.name == "core_scaling" and row.median is not None
     }
-    one, most = by_contexts.get(1), max((n for n in by_contexts if isinstance(n, int)), default=1)
+    one, most = by_contexts.get(1), max(by_contexts, default=1)
     if not one or most < 2:
         return []
-    ratio = (by_contexts[most] or 0.0) / one
+    ratio = by_contexts[most] / one
     if ratio > 1.2:  # below this the gain is what overlapping call overhead alone can give
         return []
     return [make_finding("NPU-P021", f"{by_contexts[most]:.3g} against {one:.3g} TOPS", contexts=most, ratio=ratio)]
@@ -146,10 +155,10 @@ def _scaling_findings(rows: list[Measurement]) -> list[Finding]:
 
 def _cliff_findings(rows: list[Measurement]) -> list[Finding]:
     """Rows at least twice slower per MAC than a row of the same type and layouts with a smaller K and a like M."""
-    groups: dict[tuple[Any, ...], list[Measurement]] = {}
+    groups: dict[tuple[str, ...], list[Measurement]] = {}
     for row in rows:
         if row.name == "gemm_rate" and row.median:
-            key = tuple(row.parameters.get(name) for name in ("type", "B_layout", "AC_layout", "core_mask"))
+            key = tuple(str(row.parameters.get(name)) for name in ("type", "B_layout", "AC_layout", "core_mask"))
             groups.setdefault(key, []).append(row)
     return [finding for group in groups.values() for row in group for finding in _cliff_at(row, group)]
 
@@ -175,6 +184,10 @@ def _cliff_at(row: Measurement, group: list[Measurement]) -> list[Finding]:
 def _int(row: Measurement, key: str) -> int:
     value = row.parameters.get(key)
     return value if isinstance(value, int) else 0
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}
 
 
 def _word(enum: Any, value: Any, default: Any) -> Any:

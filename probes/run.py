@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run from start to report: facts, findings, then the measurements that the board and the level allow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from c_probes.library_file import describe_library
+from probes.facts import FactSheet, collect
+from probes.findings import judge as judge_facts
+from probes.library_choice import BoardView, Choice, choose_library, mock_environment
+from probes.lock import Busy, LockError, NpuLock
+from probes.measure import measure
+from probes.options import CHECKOUT, Options
+from probes.system import System
+from reports.build import ReportSink, could_not_run
+from reports.catalogue import make_finding
+from reports.contract import EXIT_COULD_NOT_RUN, EXIT_FINDINGS, EXIT_OK, Finding, Severity, Step, Verdict
+from reports.events import Emitter, Event, RunEnded, RunStarted
+from reports.version import VERSION
+
+BINARIES = CHECKOUT / "build" / "bin"
+MOCK_LIBRARY = CHECKOUT / "build" / "mock" / "librknnrt.so"
+
+
+class Interrupted(BaseException):
+    """The run was told to stop (Ctrl-C or SIGTERM). Not an Exception: nothing on the way may swallow it."""
+
+
+@dataclass
+class Run:
+    """State of one run: what it was asked, where its events go, and what has come so far."""
+
+    options: Options
+    emitter: Emitter
+    report: ReportSink
+    cut_short: str | None = None
+
+    def emit(self, event: Event) -> None:
+        self.emitter.emit(event)
+
+
+def execute(run: Run) -> int:
+    """Do the whole run; returns the exit code. Always ends with the RunEnded event, however it went."""
+    options = run.options
+    system = System(options.root)
+    sheet, choice = _look(run, system)
+    code = EXIT_COULD_NOT_RUN
+    try:
+        if run.cut_short:
+            run.emit(make_finding("NPU-S003", run.cut_short, step=run.cut_short))
+        for finding in judge_facts(sheet):
+            run.emit(finding)
+        if options.level != "quick":
+            _active(run, sheet, choice)
+        code = exit_code(run.report.findings, run.report.steps)
+    finally:
+        run.emit(RunEnded(code))
+    return code
+
+
+def exit_code(findings: list[Finding], steps: list[Step]) -> int:
+    """1 where a finding is an error; else 3 where something was to be measured and nothing could; else 0."""
+    if any(finding.severity is Severity.ERROR for finding in findings):
+        return EXIT_FINDINGS
+    return EXIT_COULD_NOT_RUN if could_not_run([s for s in steps if s.name != "facts"]) else EXIT_OK
+
+
+def _look(run: Run, system: System) -> tuple[FactSheet, Choice]:
+    """Collect the facts, decide on a library, and send the run's header before anything else.
+
+    The header says whether the run is simulated, which depends on facts; so facts are held back until it is sent.
+    """
+    held: list[Event] = []
+    started = time.monotonic()
+    sheet = collect(system, held.append)
+    took = time.monotonic() - started
+    choice = _choose(run.options, sheet)
+    run.emit(RunStarted(_header(run.options, choice)))
+    for event in held:
+        run.emit(event)
+    known = sum(1 for fact in sheet.values() if fact.value is not None)
+    covered = f"{known} of {len(sheet)} facts are known; each unknown one has its reason in the report"
+    run.emit(Step("facts", Verdict.PASSED, took, covered=covered))
+    return sheet, choice
+
+
+def _choose(options: Options, sheet: FactSheet) -> Choice:
+    if options.level == "quick":
+        return Choice(None, False, False, None, "level quick calls no library")
+    if options.root != Path("/"):
+        return Choice(None, False, False, None, "--root is a picture of a machine; nothing can be measured on it")
+    board = BoardView(
+        is_rockchip=sheet.flag("soc.is_rockchip"),
+        stack=sheet.text("npu.stack"),
+        device_accessible=sheet.flag("npu.device_accessible"),
+    )
+    installed = next((Path(str(item["path"])) for item in sheet.rows("libraries") if item.get("taken")), None)
+    return choose_library(
+        board,
+        named=options.library,
+        named_is_mock=options.library is not None and describe_library(options.library).is_mock,
+        force_mock=options.mock,
+        installed=installed,
+        mock_library=MOCK_LIBRARY,
+        env=os.environ,
+    )
+
+
+def _active(run: Run, sheet: FactSheet, choice: Choice) -> None:
+    """Measure, if there is a library to measure and nobody else holds the NPU."""
+    if choice.path is None:
+        if choice.finding_code == "NPU-D008":
+            run.emit(make_finding("NPU-D008", choice.reason or ""))
+        elif choice.finding_code == "NPU-D005":
+            run.emit(make_finding("NPU-D005", choice.reason or ""))
+        run.emit(_not_measured(Verdict.COULD_NOT_RUN, choice.reason or "no library"))
+        return
+    holders = sheet.rows("npu.holders")
+    if holders and not choice.mock:
+        names = ", ".join(f"{holder.get('command')} (pid {holder.get('pid')})" for holder in holders)
+        # The finding that names them comes from the facts.
+        run.emit(_not_measured(Verdict.COULD_NOT_RUN, f"the NPU is in use by {names}"))
+        return
+    try:
+        with NpuLock():
+            env = mock_environment(os.environ) if choice.mock else dict(os.environ)
+            measure(choice.path, BINARIES, run.emit, env=env, seed=run.options.seed, simulated=choice.simulated)
+    except Busy as busy:
+        run.emit(make_finding("NPU-S002", str(busy), holder=busy.holder))
+        run.emit(_not_measured(Verdict.COULD_NOT_RUN, str(busy)))
+    except LockError as error:
+        run.emit(_not_measured(Verdict.COULD_NOT_RUN, str(error)))
+
+
+def _not_measured(verdict: Verdict, reason: str) -> Step:
+    return Step("measurements", verdict, 0.0, reason=reason)
+
+
+def _header(options: Options, choice: Choice) -> dict[str, Any]:
+    library = None
+    if choice.path is not None:
+        library = _described(choice.path)
+    simulation = None
+    if choice.simulated:
+        env = mock_environment(os.environ)
+        simulation = {
+            "persona": env["RKNN_MOCK_PERSONA"] if choice.mock else "not a mock of this kit",
+            "timing": env["RKNN_MOCK_TIMING"] if choice.mock else None,
+            "note": choice.note,
+        }
+    return {
+        "simulated": choice.simulated,
+        "simulation": simulation,
+        "tool": {"name": "rknpu-kit", "version": VERSION, "git_commit": git_commit(CHECKOUT)},
+        "run": {"level": options.level, "seed": options.seed, "library": library},
+    }
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """Path, version, sha256 and kind of the library that is called, read from its file without loading it."""
+    found = describe_library(path)
+    return {"path": str(path), "version": found.version_text, "sha256": found.sha256, "mock": found.is_mock}
+
+
+def git_commit(checkout: Path) -> str | None:
+    """The commit of the checkout, with ``+`` where files differ from it; None outside of one or without git."""
+    try:
+        head = subprocess.run(
+            ["git", "-C", str(checkout), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return head.stdout.strip() or None
