@@ -14,6 +14,11 @@
 
 /* Best first: the first available one is the automatic choice. Plain C is always available. */
 static const struct gemm_path *const paths[] = {
+#if defined(__x86_64__)
+    &gemm_path_avx512vnni, &gemm_path_avxvnni, &gemm_path_avx2,
+#elif defined(__aarch64__)
+    &gemm_path_neon_dot, &gemm_path_neon,
+#endif
     &gemm_path_c,
 };
 enum { PATHS = sizeof paths / sizeof paths[0] };

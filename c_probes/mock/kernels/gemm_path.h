@@ -61,5 +61,10 @@ void gemm_pack_a(void *strip, const int8_t *A, size_t lda, size_t K, size_t k0, 
                  enum gemm_a_form form);
 
 extern const struct gemm_path gemm_path_c;
+#if defined(__x86_64__)
+extern const struct gemm_path gemm_path_avx512vnni, gemm_path_avxvnni, gemm_path_avx2;
+#elif defined(__aarch64__)
+extern const struct gemm_path gemm_path_neon_dot, gemm_path_neon;
+#endif
 
 #endif

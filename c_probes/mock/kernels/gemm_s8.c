@@ -13,9 +13,9 @@
 #include <string.h>
 
 enum {
-    BLOCK_ROWS = 504,   /* a multiple of every mr; with MAX_QUADS it bounds the packed A to 4 (8) MiB */
+    BLOCK_ROWS = 768,   /* with MAX_QUADS it bounds the packed A to 6 (12) MiB */
     MAX_QUADS = 2048,   /* quads of K packed at once */
-    TASKS_PER_THREAD = 8,
+    TASKS_PER_THREAD = 16,
 };
 
 static const uint32_t zeros[GEMM_PANEL * GEMM_MAX_NR];
@@ -91,9 +91,8 @@ static void run_chunk(void *context, size_t index)
     size_t p0 = index % x->chunks * x->chunk, p1 = least(p0 + x->chunk, x->B->panels);
     size_t strips = div_up(x->rows, x->path->mr);
     size_t s0 = index / x->chunks * x->group, s1 = least(s0 + x->group, strips);
-    /* One strip reads B once from end to end: keep it one stream. A single row is a stream per panel. */
-    size_t step = strips == 1 ? x->quads : x->path->block_quads;
-    unsigned nr = x->rows == 1 ? 1 : x->path->nr;
+    /* One strip reads B once from end to end: keep it one stream. */
+    size_t step = strips == 1 ? x->quads : x->path->block_quads, nr = x->path->nr;
     for (size_t q = 0; q < x->quads; q += step)
         for (size_t p = p0; p < p1; p += nr)
             for (size_t s = s0; s < s1; s++)
@@ -127,7 +126,9 @@ int mock_gemm_s8(const int8_t *A, size_t lda, const mock_gemm_b *B, int32_t *C, 
             memset(C + m * ldc, 0, B->N * sizeof *C);
         return 0;
     }
-    size_t rows = least(M, BLOCK_ROWS), span = least(B->quads, MAX_QUADS);
+    /* Row blocks of even height: a thin last one would read all of B for a few rows. */
+    size_t rows = div_up(div_up(M, div_up(M, BLOCK_ROWS)), path->mr) * path->mr, span = least(B->quads, MAX_QUADS);
+    rows = least(rows, M);
     void *strips = NULL;
     if (posix_memalign(&strips, 64, rows * span * gemm_a_bytes(path->form)))
         return -1;
