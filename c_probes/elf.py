@@ -174,9 +174,7 @@ def _dynsym_by_section(file: _File, form: _Format, offset: int, entry: int, coun
     return None
 
 
-def _dynsym_by_hash(
-    file: _File, form: _Format, segments: list[_Segment], dynamic: dict[int, int], entry: int
-) -> bytes:
+def _dynsym_by_hash(file: _File, form: _Format, segments: list[_Segment], dynamic: dict[int, int], entry: int) -> bytes:
     """The dynamic symbol table as the loader sees it. Its length is only known through a hash table."""
     if DT_SYMTAB not in dynamic:
         return b""

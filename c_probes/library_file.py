@@ -125,9 +125,7 @@ def _read(fd: int, record: LibraryFile) -> LibraryFile:
         elf = read_elf(fd, _SYMBOL_PREFIXES)
     except ElfError as error:
         return replace(record, problem=str(error))
-    return replace(
-        record, elf_class=elf.bits, elf_machine=elf.machine, soname=elf.soname, symbols=elf.symbols
-    )
+    return replace(record, elf_class=elf.bits, elf_machine=elf.machine, soname=elf.soname, symbols=elf.symbols)
 
 
 def _scan(fd: int) -> tuple[str, list[str]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import platform
 import posixpath
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -108,6 +109,14 @@ def find_libraries(
         )
     found.sort(key=lambda library: not library.on_loader_path)
     return _mark_taken(found, host)
+
+
+def loadable_here(library: LibraryFile) -> bool:
+    """Whether this very process could load the file, by its machine and class."""
+    host = _family(platform.machine())
+    if struct.calcsize("P") == 4:
+        host = {"aarch64": "arm", "x86_64": "i386"}.get(host or "", host)
+    return _loads(library, host)
 
 
 def _mark_taken(found: list[LibraryFile], host: str | None) -> list[LibraryFile]:
