@@ -12,6 +12,11 @@
 #include <arm_neon.h>
 #include <sys/auxv.h>
 
+#if defined(__clang__)
+#define TARGET __attribute__((target("dotprod")))
+#else
+#define TARGET __attribute__((target("arch=armv8.2-a+dotprod")))
+#endif
 enum { MR = 6, VECS = 4, HWCAP_DOT = 1 << 20 }; /* 24 of 32 registers hold sums; Linux calls the bit asimddp */
 
 static int available(void)
@@ -19,15 +24,15 @@ static int available(void)
     return (getauxval(AT_HWCAP) & HWCAP_DOT) != 0;
 }
 
-/* Written as an instruction, because compilers hide the intrinsic unless the whole file is built for the extension,
- * and this library must run on CPUs without it. */
-static ALWAYS_INLINE int32x4_t sdot(int32x4_t sum, int8x16_t x, int8x16_t y)
+/* Written as an instruction: some compilers hide the intrinsic unless the whole file is built for the extension, and
+ * this library must run on CPUs without it. */
+TARGET static ALWAYS_INLINE int32x4_t sdot(int32x4_t sum, int8x16_t x, int8x16_t y)
 {
-    __asm__(".arch armv8.2-a+dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(x), "w"(y));
+    __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(x), "w"(y));
     return sum;
 }
 
-static ALWAYS_INLINE void block(const uint8_t *a, const int8_t *b, size_t quads, const unsigned m, uint32_t *c,
+TARGET static ALWAYS_INLINE void block(const uint8_t *a, const int8_t *b, size_t quads, const unsigned m, uint32_t *c,
                                 size_t ldc, const uint32_t *init)
 {
     int32x4_t sum[MR][VECS];
@@ -49,7 +54,7 @@ static ALWAYS_INLINE void block(const uint8_t *a, const int8_t *b, size_t quads,
             vst1q_u32(c + r * ldc + v * 4, vreinterpretq_u32_s32(sum[r][v]));
 }
 
-static void tile(const void *a, const int8_t *b, size_t b_stride, size_t quads, unsigned m, unsigned np, uint32_t *c,
+TARGET static void tile(const void *a, const int8_t *b, size_t b_stride, size_t quads, unsigned m, unsigned np, uint32_t *c,
                  size_t ldc, const uint32_t *init)
 {
     (void)b_stride; /* one panel at a time */
