@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identity, permissions, containers, limits, and other users of the NPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from probes.facts.sheet import FactSheet
+from probes.facts.soc_table import SOCS
+from probes.findings.common import RKNPU_STACKS, container, evidence
+from reports.catalogue import make_finding
+from reports.contract import Finding
+
+MIN_NOFILE = 4096
+"""Below this a large model can run out of file handles (about one per buffer; seen at 1024)."""
+
+
+def identity(sheet: FactSheet) -> Iterator[Finding]:
+    rockchip = sheet.flag("soc.is_rockchip")
+    if rockchip is False:
+        yield make_finding("NPU-E001", evidence(sheet, "soc.is_rockchip", "kernel.machine", "board.compatible"))
+        return
+    kind = container(sheet)
+    if rockchip is None and kind:
+        yield make_finding("NPU-E021", evidence(sheet, "board.compatible", "npu.stack"), kind=kind)
+        return
+    name = sheet.text("soc.name")
+    if (name or "").split(" or ")[0] not in SOCS:
+        yield make_finding("NPU-E002", evidence(sheet, "soc.name", "board.compatible"), name=name or "no name found")
+
+
+def overstated(sheet: FactSheet) -> Iterator[Finding]:
+    if sheet.flag("soc.overstated"):
+        yield make_finding(
+            "NPU-E030",
+            evidence(sheet, "soc.device_tree", "soc.name", "cpu.present", "npu.cores"),
+            claimed=sheet.text("soc.device_tree"),
+            real=sheet.text("soc.name"),
+            cpus=sheet.value("cpu.present") or "fewer",
+            cores=sheet.value("npu.cores") or 2,
+        )
+
+
+def permission(sheet: FactSheet) -> Iterator[Finding]:
+    """Wins over everything that says 'no module': with a node there is a driver."""
+    if sheet.flag("npu.device_accessible") is not False or sheet.flag("npu.symlink_trap"):
+        return
+    row = _chosen(sheet)
+    yield make_finding(
+        "NPU-E010",
+        f"{row['path']}: mode {row['mode']}, owner {row['owner']}, group {row['group']}; uid "
+        f"{sheet.value('process.uid')}",
+        path=row["path"],
+        mode=row["mode"],
+        owner=row["owner"],
+        group=row["group"],
+        command=_permission_command(row, container(sheet)),
+    )
+
+
+def _chosen(sheet: FactSheet) -> dict[str, Any]:
+    path = sheet.text("npu.device_node")
+    return next(row for row in sheet.rows("npu.device_nodes") if row["path"] == path)
+
+
+def _permission_command(row: dict[str, Any], kind: str | None) -> str:
+    path, group = str(row["path"]), str(row["group"])
+    group_may = int(str(row["mode"]), 8) & 0o060 == 0o060
+    if kind:
+        return f"docker run --device {path} --group-add $(stat -c %g {path}) ..."
+    if group_may and group not in ("root", "") and not group.startswith("gid "):
+        return f"sudo usermod -aG {group} $USER"
+    subsystem = "accel" if "/accel/" in path else "misc" if path == "/dev/rknpu" else "drm"
+    match = 'KERNEL=="rknpu"' if subsystem == "misc" else f'KERNEL=="{"accel" if subsystem == "accel" else "renderD"}*"'
+    rule = f'SUBSYSTEM=="{subsystem}", {match}, GROUP="render", MODE="0660"'
+    return (
+        f"echo '{rule}' | sudo tee /etc/udev/rules.d/99-rknpu.rules && sudo udevadm control --reload && "
+        "sudo udevadm trigger && sudo usermod -aG render $USER"
+    )
+
+
+def node_missing(sheet: FactSheet) -> Iterator[Finding]:
+    stack = sheet.text("npu.stack")
+    running = stack in RKNPU_STACKS or stack == "rocket"
+    kind = container(sheet)
+    if sheet.text("npu.device_node") or not (running or (kind and stack is None and sheet.flag("soc.is_rockchip"))):
+        return
+    named = [str(row["path"]) for row in sheet.rows("npu.device_nodes")]
+    path = (
+        named[0]
+        if named
+        else {"rocket": "/dev/accel/accel*", "vendor-misc": "/dev/rknpu"}.get(stack or "", "/dev/dri/renderD*")
+    )
+    shown = evidence(sheet, "npu.stack", "npu.device_node")
+    if kind:
+        device = path.replace("/renderD*", "").replace("/accel*", "")
+        yield make_finding("NPU-E011", shown, kind=kind, path=path, device=device)
+    else:
+        yield make_finding("NPU-E014", shown, path=path)
+
+
+def symlink_trap(sheet: FactSheet) -> Iterator[Finding]:
+    if sheet.flag("npu.symlink_trap"):
+        target = sheet.text("npu.symlink_target") or "a DRM node"
+        yield make_finding("NPU-E013", evidence(sheet, "npu.symlink_target"), target=target)
+
+
+def masked_tree(sheet: FactSheet) -> Iterator[Finding]:
+    kind = container(sheet)
+    if not kind or sheet.value("board.compatible") is not None or sheet.flag("soc.is_rockchip") is not True:
+        return
+    device = sheet.text("npu.device_node") or "/dev/dri"
+    yield make_finding("NPU-E020", evidence(sheet, "board.compatible"), kind=kind, device=device)
+
+
+def open_files(sheet: FactSheet) -> Iterator[Finding]:
+    soft = sheet.number("limits.nofile_soft")
+    if soft is not None and soft < MIN_NOFILE and sheet.flag("soc.is_rockchip"):
+        yield make_finding("NPU-E012", evidence(sheet, "limits.nofile_soft", "limits.nofile_hard"), soft=soft)
+
+
+def other_users(sheet: FactSheet) -> Iterator[Finding]:
+    holders = sheet.rows("npu.holders")
+    if holders:
+        names = ", ".join(f"{row['command']} (pid {row['pid']})" for row in holders[:6])
+        yield make_finding("NPU-S001", evidence(sheet, "npu.holders"), holders=names)
+    elif sheet.flag("npu.busy") and sheet.flag("npu.holders_complete") is not True:
+        delta = sheet.number("npu.irq_delta")
+        sign = f"{delta} interrupts in a quarter second" if delta else f"load {sheet.items_of('npu.load_percent')} %"
+        device = sheet.text("npu.device_node") or "/dev/dri/renderD*"
+        yield make_finding("NPU-S004", evidence(sheet, "npu.irq_delta", "npu.load_percent"), sign=sign, device=device)
+
+
+RULES = (identity, overstated, permission, node_missing, symlink_trap, masked_tree, open_files, other_users)
