@@ -69,6 +69,8 @@ bool matmul_create(struct matmul *m, struct session *session, const struct probl
   const double start = now_us();
   const int code = rt->matmul_create(&m->ctx, info, &m->io.attr);
   const double end = now_us();
+  m->create_tried = true;
+  m->create_code = code;
   if (code != 0) {
     m->ctx = 0; /* whatever was written there is not to be used */
     return matmul_refused(m, "rknn_matmul_create", code);
@@ -141,7 +143,7 @@ int matmul_run(const struct matmul *m) { return m->session->runtime.matmul_run(m
 
 void matmul_run_failed(struct matmul *m, int code, const char *when) {
   char line[300];
-  matmul_fail(m, "failed", "rknn_matmul_run returned %d (%s) in the %s", code, rknn_code_name(code), when);
+  matmul_fail(m, "could-not-run", "rknn_matmul_run returned %d (%s) in the %s", code, rknn_code_name(code), when);
   matmul_take_log(m);
   if (capture_error_line(m->log, line, sizeof line)) {
     const size_t have = strlen(m->reason);

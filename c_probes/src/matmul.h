@@ -36,6 +36,8 @@ struct matmul {
   struct fill_plan plan;
   struct oracle oracle;
 
+  bool create_tried; /* rknn_matmul_create came back, with create_code */
+  int create_code;
   double create_us, bind_b_us; /* NaN: did not get there */
   int mask_in_force;           /* the one asked for; 0 once the runtime refused it or proved to have no such call */
   bool mask_tried;             /* set_core_mask exists and was called */
@@ -59,7 +61,7 @@ bool matmul_prepare(struct matmul *m);
 bool matmul_reset_C(struct matmul *m);
 /* Only the library's call; its return code. Nothing else is inside a timed window. */
 int matmul_run(const struct matmul *m);
-/* Sets verdict and reason for a run that returned this code. `when` is "cold run", "timed run". */
+/* Sets verdict (could-not-run) and reason for a run that returned this code. `when` is "cold run", "timed run". */
 void matmul_run_failed(struct matmul *m, int code, const char *when);
 /* Compares all of C. False: verdict and reason are set. */
 bool matmul_check(struct matmul *m, const char *when, const struct oracle *const *others, int other_count);

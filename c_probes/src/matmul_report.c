@@ -29,7 +29,6 @@ static void put_attr(struct json *json, const rknn_matmul_tensor_attr *attr) {
 
 static void put_wrong(struct json *json, const struct oracle_report *wrong) {
   json_open(json, '{');
-  json_put_string(json, "kind", oracle_kind_text(wrong->kind));
   json_put_integer(json, "rows", wrong->rows_wrong);
   json_put_integer(json, "elements", wrong->wrong_elements);
   json_put_boolean(json, "elements_is_lower_bound", wrong->rows_wrong > wrong->rows_computed);
@@ -44,6 +43,8 @@ static void put_wrong(struct json *json, const struct oracle_report *wrong) {
 
 void matmul_put_evidence(const struct matmul *m, struct json *json) {
   const struct problem *p = &m->problem;
+  const struct matmul_type_info *type = matmul_type_find(p->type);
+  if (!type || !type->documented) json_put_string(json, "semantics", "undocumented");
   if (!isnan(m->create_us)) {
     json_key(json, "io_attr");
     json_open(json, '{');
@@ -76,6 +77,7 @@ void matmul_put_evidence(const struct matmul *m, struct json *json) {
   }
   if (m->b_packing[0]) json_put_string(json, "B_packing", m->b_packing);
   if (m->wrong.rows_wrong) {
+    json_put_string(json, "kind", oracle_kind_word(m->wrong.kind));
     json_key(json, "wrong");
     put_wrong(json, &m->wrong);
   }

@@ -152,7 +152,7 @@ int main(int argc, char **argv) {
   const int rows = make_plans(&options, plans);
   output_header(&session.output, session.runtime.path, session.runtime.version, options.seed, rows, method);
 
-  int judged = 0, bad = 0;
+  struct tally tally = {0};
   for (int i = 0; i < rows; i++) {
     const struct problem problem = {.type = plans[i].type,
                                     .shape = plans[i].shape,
@@ -168,10 +168,8 @@ int main(int argc, char **argv) {
     matmul_close(&m);
     fill_row(&row, &m, options.rated_tops);
     output_row(&session.output, &row);
-    const bool could_not = strcmp(row.verdict, "could-not-run") == 0;
-    judged += !could_not;
-    bad += could_not || strcmp(row.verdict, "failed") == 0;
+    tally_row(&tally, &row);
     row_free(&row);
   }
-  return session_end(&session, judged == 0 ? EXIT_NOT_RUN : bad ? EXIT_WRONG : EXIT_FINE);
+  return session_end(&session, tally_exit(&tally));
 }

@@ -94,7 +94,7 @@ static const char *each_word(struct options *o, const char *value, const char *(
 
 static const char *take_type(struct options *o, const char *word) {
   const int code = matmul_type_parse(word);
-  if (code < 0) return "knows type codes 0 to 20 and names such as int8_int8_int32, separated by commas";
+  if (code < 0) return "takes type codes 0 to 20 and names such as int8_int8_int32, separated by commas";
   for (int i = 0; i < o->type_count; i++)
     if (o->types[i] == code) return NULL;
   o->types[o->type_count++] = code;
@@ -162,6 +162,7 @@ static const struct rule rules[] = {
     {"--deadline", "S", "time each type may take before it is killed", FOR_DTYPES, set_deadline},
     {"--shape", "MxKxN", "measure this shape; may be given again (mm_concurrent uses the first)", FOR_PEAK | FOR_CONCURRENT, set_shape},
     {"--type", "LIST", "matmul types, by code or name (mm_concurrent uses the first)", FOR_ALL, set_types},
+    {"--types", "LIST", "the same as --type", FOR_ALL, set_types},
     {"--layout", "WORD", "layout of B: norm, native or both; default native", FOR_PEAK | FOR_CONCURRENT, set_layout},
     {"--ac-layout", "WORD", "layout of A and C; default norm, for int4 A native", FOR_PEAK | FOR_CONCURRENT, set_ac_layout},
     {"--quant", "WORD", "quantisation of B: per_layer, per_channel or both; default per_layer", FOR_PEAK, set_quant},

@@ -123,14 +123,18 @@ bool oracle_check(const struct oracle *oracle, const rknn_matmul_tensor_attr *at
   return memory && report->rows_wrong == 0;
 }
 
-const char *oracle_kind_text(enum oracle_kind kind) {
-  switch (kind) {
-    case ORACLE_RIGHT: return "right";
-    case ORACLE_NOT_WRITTEN: return "C was not written";
-    case ORACLE_PART_WRITTEN: return "C was only partly written";
-    case ORACLE_ALL_ZERO: return "C is all zero";
-    case ORACLE_ROWS_SWAPPED: return "rows of C are swapped";
-    case ORACLE_OTHER_CONTEXT: return "C holds the result of another context";
-    default: return "wrong values";
-  }
-}
+static const struct {
+  const char *word, *text;
+} kinds[] = {
+    [ORACLE_RIGHT] = {"right", "right"},
+    [ORACLE_NOT_WRITTEN] = {"not-written", "C was not written"},
+    [ORACLE_PART_WRITTEN] = {"part-written", "C was only partly written"},
+    [ORACLE_ALL_ZERO] = {"all-zero", "C is all zero"},
+    [ORACLE_ROWS_SWAPPED] = {"rows-swapped", "rows of C are swapped"},
+    [ORACLE_OTHER_CONTEXT] = {"other-context", "C holds the result of another context"},
+    [ORACLE_WRONG_VALUES] = {"wrong-values", "wrong values"},
+};
+
+const char *oracle_kind_text(enum oracle_kind kind) { return kinds[kind].text; }
+
+const char *oracle_kind_word(enum oracle_kind kind) { return kinds[kind].word; }

@@ -52,7 +52,9 @@ void oracle_free(struct oracle *oracle);
 bool oracle_check(const struct oracle *oracle, const rknn_matmul_tensor_attr *attr, const void *C,
                   const struct oracle *const *others, int other_count, struct oracle_report *report);
 
-/* One clause for people. */
+/* One clause for people; one word for programs: "not-written", "part-written", "all-zero", "rows-swapped",
+ * "other-context", "wrong-values". */
 const char *oracle_kind_text(enum oracle_kind kind);
+const char *oracle_kind_word(enum oracle_kind kind);
 
 #endif

@@ -19,6 +19,16 @@ void row_free(struct row *row) {
   json_free(&row->evidence);
 }
 
+void tally_row(struct tally *tally, const struct row *row) {
+  const bool could_not = strcmp(row->verdict, "could-not-run") == 0;
+  tally->judged += !could_not;
+  tally->bad += !row_passed(row) && strcmp(row->verdict, "unsupported") != 0;
+}
+
+int tally_exit(const struct tally *tally) {
+  return tally->judged == 0 ? EXIT_NOT_RUN : tally->bad ? EXIT_WRONG : EXIT_FINE;
+}
+
 bool row_passed(const struct row *row) { return strcmp(row->verdict, "passed") == 0; }
 
 void row_put_run_us(struct json *json, const struct timing *timing) {

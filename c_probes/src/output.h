@@ -57,6 +57,14 @@ bool row_passed(const struct row *row);
 void row_put_run_us(struct json *json, const struct timing *timing);
 
 /* library NULL: a probe of the CPU, which opens none. */
+/* How many rows came to a verdict about the library, and how many of all are not as they should be. */
+struct tally {
+  int judged, bad;
+};
+void tally_row(struct tally *tally, const struct row *row);
+/* Exit code: 0 when nothing is wrong, 1 when a row is, 3 when not one row could be judged. */
+int tally_exit(const struct tally *tally);
+
 void output_header(struct output *output, const char *library, const char *version, uint64_t seed, int rows,
                    const char *method);
 void output_step(struct output *output, const char *step);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mm_concurrent: what one context per core reach together. */
+#include <math.h>
+#include <string.h>
+
+#include "guard.h"
+#include "scaling_row.h"
+
+static const char method[] =
+    "For n = 1 to the number of cores: n contexts, each with a core mask of one bit and its own data, created, bound, warmed "
+    "and checked beforehand; n threads start together behind a barrier and each makes the same number of runs. Aggregate "
+    "rate = work done while all n contexts were running / length of that common window (latest start to earliest end; a run "
+    "across its edge counts by the share of its time inside). After the last burst every element of every C is compared "
+    "with an exact oracle. One failed worker voids the row. Scaling is against n = 1 of the same run. Spoiled by low "
+    "clocks, heat, fewer free CPU cores than contexts, and any other user of the NPU or the memory.";
+
+static const struct program program = {
+    .name = "mm_concurrent",
+    .bit = FOR_CONCURRENT,
+    .purpose = "Measures what one single-core rknn_matmul context per NPU core reach together, and checks every element\n"
+               "of what each returns. Default: int8, 4096x4096x4096, B native, A and C norm.",
+    .deadline = 900,
+};
+
+static const struct column columns[] = {{"contexts", 8}, {"core masks", -10}, {"ms/run", 9}, {"TOPS", 7},
+                                        {"MAD", 5},      {"of n=1", 6},       {"per context", -23}, {"verdict", -13}};
+
+/* Masks to use: those asked for; else one bit each, as many as --cores says; else those of 1, 2, 4 that a small
+ * context accepts. A runtime without masks, or that takes none, has one context without a mask. */
+static int find_masks(struct session *session, const struct problem *problem, int *masks) {
+  const struct options *o = session->options;
+  static struct matmul m;
+  int count = 0;
+  if (o->mask_count) {
+    memcpy(masks, o->masks, sizeof o->masks);
+    return o->cores && o->cores < o->mask_count ? o->cores : o->mask_count;
+  }
+  for (int i = 0; i < (o->cores ? o->cores : 3); i++) masks[i] = 1 << i;
+  if (o->cores > 1) return o->cores;
+  struct problem small = *problem;
+  small.shape = (struct shape){4, 64, 64};
+  if (matmul_create(&m, session, &small) && session->runtime.matmul_set_core_mask) {
+    session_step(session, "try core masks 1, 2 and 4");
+    while (count < 3 && session->runtime.matmul_set_core_mask(m.ctx, (rknn_core_mask)(1 << count)) == 0) count++;
+  } else if (m.verdict) {
+    count = 1; /* the first row will say what is wrong */
+  }
+  matmul_close(&m);
+  if (count == 0) masks[0] = 0;
+  return count == 0 || o->cores == 1 ? 1 : count;
+}
+
+/* A worker that gave wrong numbers makes the row wrong. Any other failure beside workers that are well makes it void:
+ * what was accepted for them is no missing capability of the library. */
+static void void_row(struct row *row, int worker, const struct matmul *m, int count) {
+  const bool refused_mask = m->problem.core_mask && m->mask_in_force != m->problem.core_mask;
+  row->verdict = count > 1 && !m->wrong.rows_wrong && !refused_mask ? "could-not-run" : m->verdict;
+  row->exact = m->wrong.rows_wrong > 0;
+  snprintf(row->reason, sizeof row->reason, "worker %d (core mask %d): %s", worker, m->problem.core_mask, m->reason);
+}
+
+/* Bursts to fill the time, all of the same number of runs; one burst of one run each tells how many. */
+static bool measure(struct session *session, struct crew *crew, struct scaling_row *result) {
+  const struct shape s = crew->workers[0].m.problem.shape;
+  struct timing *timing = &result->row.timing;
+  double slowest = 0;
+  session_step(session, "calibrate %d contexts", crew->count);
+  if (!crew_burst(crew, 1)) return false;
+  for (int i = 0; i < crew->count; i++) {
+    const double us = crew->workers[i].ends_us[0] - crew->workers[i].start_us;
+    slowest = us > slowest ? us : slowest;
+  }
+  /* At least two runs per burst, so that the window is more than one run's overlap. */
+  struct sample_plan plan = plan_samples(2 * slowest, session->options->seconds);
+  plan.runs_per_sample *= 2;
+  if (plan.runs_per_sample > MAX_BURST_RUNS) plan.runs_per_sample = MAX_BURST_RUNS;
+  timing->runs_per_sample = plan.runs_per_sample;
+  session_step(session, "run %d contexts together, %d runs each", crew->count, plan.runs_per_sample);
+  for (int sample = 0; sample < plan.samples; sample++) {
+    struct burst bursts[MAX_MASKS];
+    double runs, first = INFINITY, last = 0, sum = 0;
+    for (int i = 0; i < crew->count && sample + 1 == plan.samples; i++)
+      if (!matmul_reset_C(&crew->workers[i].m)) return false;
+    if (!crew_burst(crew, plan.runs_per_sample)) return false;
+    for (int i = 0; i < crew->count; i++) {
+      const struct worker *w = &crew->workers[i];
+      const double end = w->ends_us[w->runs_done - 1];
+      bursts[i] = (struct burst){w->start_us, w->ends_us, w->runs_done};
+      first = w->start_us < first ? w->start_us : first;
+      last = end > last ? end : last;
+      result->context_us[i][sample] = (end - w->start_us) / w->runs_done;
+      sum += result->context_us[i][sample];
+    }
+    if (!common_window(bursts, crew->count, &result->window_us[sample], &runs)) {
+      result->row.verdict = "could-not-run";
+      snprintf(result->row.reason, sizeof result->row.reason,
+               "the %d contexts did not run at the same time in burst %d: the threads did not get to the CPU together",
+               crew->count, sample);
+      return false;
+    }
+    result->overlap[sample] = result->window_us[sample] / (last - first);
+    result->row.rate[sample] = tops_of(s.M, s.K, s.N, result->window_us[sample]) * runs;
+    result->row.rate_count = timing->count = sample + 1;
+    timing->run_us[sample] = sum / crew->count;
+  }
+  return true;
+}
+
+static void check_all(struct session *session, struct worker *workers, int count) {
+  const struct oracle *oracles[MAX_MASKS];
+  for (int i = 0; i < count; i++) oracles[i] = &workers[i].m.oracle;
+  session_step(session, "check C of %d contexts", count);
+  for (int i = 0; i < count; i++) matmul_check(&workers[i].m, "last burst", oracles, count);
+}
+
+/* Row n: the contexts 0..n-1, of which the last one was made for it. */
+static void make_row(struct session *session, struct worker *workers, int count, struct scaling_row *result) {
+  struct crew crew;
+  struct row *row = &result->row;
+  row_init(row, "core_scaling", "tops");
+  row->timing.create_us = workers[count - 1].m.create_us;
+  row->timing.bind_b_us = workers[count - 1].m.bind_b_us;
+  row->timing.cold_us = workers[count - 1].cold_us;
+  for (int i = 0; i < count; i++)
+    if (workers[i].m.verdict) {
+      void_row(row, i, &workers[i].m, count);
+      return;
+    }
+  if (!crew_start(&crew, workers, count)) {
+    snprintf(row->reason, sizeof row->reason, "pthread_create gives no %d threads; raise the limit on processes", count);
+    return;
+  }
+  row->verdict = "passed";
+  if (measure(session, &crew, result)) {
+    check_all(session, workers, count);
+    row->exact = true;
+  }
+  crew_stop(&crew);
+  for (int i = 0; i < count; i++) matmul_take_log(&workers[i].m); /* the first one gets it: threads share the log */
+  for (int i = 0; i < count && row_passed(row); i++)
+    if (workers[i].m.verdict) void_row(row, i, &workers[i].m, count);
+}
+
+int main(int argc, char **argv) {
+  static struct session session;
+  static struct options options;
+  static struct worker workers[MAX_MASKS];
+  static struct scaling_row result;
+  int masks[MAX_MASKS];
+  struct tally tally = {0};
+  double one_tops = NAN;
+  switch (options_parse(&options, &program, argc, argv)) {
+    case OPTIONS_HELP: return EXIT_FINE;
+    case OPTIONS_WRONG: return EXIT_USAGE;
+    case OPTIONS_RUN: break;
+  }
+  session_start(&session, &options, &program, columns, sizeof columns / sizeof columns[0]);
+  guard_deadline(&session.output, &session.capture, options.deadline);
+  if (!session_open_library(&session)) return session_end(&session, EXIT_NOT_RUN);
+
+  struct problem problem = {.type = options.type_count ? options.types[0] : 2, .oracle_seed = options.seed};
+  const struct matmul_type_info *type = matmul_type_find(problem.type);
+  const bool int4 = type && type->a == RKNN_TENSOR_INT4;
+  problem.shape = options.shape_count ? options.shapes[0]
+                  : options.quick     ? (struct shape){256, 1024, 1024}
+                                      : (struct shape){4096, 4096, 4096};
+  problem.B_layout = options.layout == CHOICE_FIRST ? RKNN_MM_LAYOUT_NORM : RKNN_MM_LAYOUT_NATIVE;
+  problem.AC_layout = options.ac_layout == CHOICE_SECOND || (int4 && !options.ac_layout) ? RKNN_MM_LAYOUT_NATIVE
+                                                                                         : RKNN_MM_LAYOUT_NORM;
+  const int rows = find_masks(&session, &problem, masks);
+  output_header(&session.output, session.runtime.path, session.runtime.version, options.seed, rows, method);
+  for (int i = 0; i < rows; i++) {
+    problem.core_mask = masks[i];
+    problem.seed = options.seed + (uint64_t)(i + 1) * 0x51ed2701u;
+    memset(&result, 0, sizeof result);
+    worker_make(&workers[i], &session, &problem);
+    make_row(&session, workers, i + 1, &result);
+    if (i == 0 && row_passed(&result.row)) one_tops = median_of(result.row.rate, (size_t)result.row.rate_count);
+    scaling_row_fill(&result, workers, i + 1, one_tops, options.rated_tops);
+    output_row(&session.output, &result.row);
+    tally_row(&tally, &result.row);
+    row_free(&result.row);
+  }
+  for (int i = 0; i < rows; i++) worker_free(&workers[i]);
+  return session_end(&session, tally_exit(&tally));
+}
