@@ -18,7 +18,6 @@ main process.
 
 from __future__ import annotations
 
-import contextlib
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -265,7 +264,7 @@ def open_library(
     except OSError as error:
         raise LibraryUnavailable("not-a-library", f"{target} cannot be loaded: {error}.") from error
     mapped = _mapped_path(ffi, handle)
-    if mapped is not None and not _same_file(mapped, wanted.real_path):
+    if mapped is not None and mapped != wanted.real_path:
         wanted = describe_library(Path(mapped), kind="librknnrt")
         _refuse_unless_allowed(wanted, device_present, force)
     return Librknnrt(ffi, handle, wanted, shadowed, log_file)
@@ -305,9 +304,3 @@ def _mapped_path(ffi: Any, handle: Any) -> str | None:
         except AttributeError:
             continue
     return None
-
-
-def _same_file(one: str, other: str) -> bool:
-    with contextlib.suppress(OSError):
-        return Path(one).samefile(other)
-    return False

@@ -15,6 +15,7 @@ import re
 import sys
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,22 +48,21 @@ class LogCapture:
 
     def __init__(self, flush_c: Callable[[], object], log_file: Path | None = None) -> None:
         self._flush_c = flush_c
-        if log_file is None:
-            self._file = tempfile.TemporaryFile(prefix="rknpu-kit-log-")  # noqa: SIM115 - closed by close()
-        else:
-            self._file = log_file.open("a+b")
         self._keep = log_file is not None
+        self._fd = _unnamed_file() if log_file is None else _appendable(log_file)
+        # A finalizer, because a library is usually kept until the process ends.
+        self._closer = weakref.finalize(self, os.close, self._fd)
 
     def close(self) -> None:
         """Closes the file. The object cannot capture after that."""
-        self._file.close()
+        self._closer()
 
     @contextlib.contextmanager
     def during(self) -> Iterator[CapturedLog]:
         """While this is open, descriptors 1 and 2 lead into the file. They are restored whatever happens."""
         log = CapturedLog()
         with _descriptors:
-            fd = self._file.fileno()
+            fd = self._fd
             start = os.lseek(fd, 0, os.SEEK_END)
             self._flush_all()
             saved = {target: _duplicate(target) for target in (1, 2)}
@@ -85,6 +85,16 @@ class LogCapture:
             with contextlib.suppress(AttributeError, ValueError, OSError):
                 stream.flush()
         self._flush_c()
+
+
+def _unnamed_file() -> int:
+    fd, name = tempfile.mkstemp(prefix="rknpu-kit-log-")
+    Path(name).unlink()
+    return fd
+
+
+def _appendable(log_file: Path) -> int:
+    return os.open(log_file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 def _duplicate(target: int) -> int | None:

@@ -263,6 +263,8 @@ class Matmul:
         K, N = self.request.K, self.request.N
         if arguments == 5:
             self._library.call(name, *pointers, K, N, self._info, detail=str(self.request))
+        elif len(attr.dims) != 4:
+            raise Disagreement("rknn_matmul_create", 0, f"it gives native B the dimensions {attr.dims}")
         else:
             old = self._ffi.cast("rknn_kit_converter_2_0", self._library.address(name))
             code = int(old(*pointers, K, N, attr.dims[2], attr.dims[3], self.request.type))
