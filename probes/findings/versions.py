@@ -2,7 +2,8 @@
 """Driver, librknnrt and librkllmrt: known-bad versions and pairs, shadowed copies, untested pairs.
 
 Sources: the version notes of the vendor driver, rknn-llm issues 97, 290, 413, 449 (0.8.2 breaks w8a8), rknn-toolkit2
-issues 138 (core masks need 0.9.6), 294 and radxa kernel issue 312 (0.9.2 and 0.9.3 fail to submit), linux-rockchip pull 290.
+issues 138 (core masks need 0.9.6), 294 and radxa kernel issue 312 (0.9.2 and 0.9.3 fail to submit),
+linux-rockchip pull 290.
 """
 
 from __future__ import annotations
