@@ -149,7 +149,7 @@ _LINES: tuple[tuple[str, Callable[[_Facts], str]], ...] = (
     (
         "users",
         lambda f: (
-            ", ".join(f"{row.get('command')} (pid {row.get('pid')})" for row in f.rows("npu.holders")) or "none seen"
+            ", ".join(f"{row.get('name')} (pid {row.get('pid')})" for row in f.rows("tenants")) or "none seen"
         ),
     ),
 )

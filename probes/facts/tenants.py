@@ -16,7 +16,7 @@ MAX_FILES = 200_000
 
 
 def collect(pen: Pen) -> None:
-    """``npu.holders`` (pid, command, node), ``npu.holders_complete``, ``npu.busy``."""
+    """``tenants`` (pid, name, node), ``tenants.scan_complete``, ``npu.busy``."""
     nodes = {
         str(row["path"]): (row["rdev"][0], row["rdev"][1]) if row.get("rdev") else None
         for row in pen.sheet.rows("npu.device_nodes")
@@ -24,8 +24,8 @@ def collect(pen: Pen) -> None:
     }
     if not nodes:
         why = "no device node of the NPU is visible here"
-        pen.put("npu.holders", None, "/proc/*/fd", reason=why)
-        pen.put("npu.holders_complete", None, "/proc/*/fd", reason=why)
+        pen.put("tenants", None, "/proc/*/fd", reason=why)
+        pen.put("tenants.scan_complete", None, "/proc/*/fd", reason=why)
         _busy(pen)
         return
     listing = pen.system.names("/proc")
@@ -42,12 +42,12 @@ def collect(pen: Pen) -> None:
         files += count
         if node:
             name = pen.system.text(f"/proc/{pid}/comm", limit=256).value or "unknown"
-            found.append({"pid": int(pid), "command": name.strip()[:32], "node": node})
+            found.append({"pid": int(pid), "name": name.strip()[:32], "node": node})
         if files > MAX_FILES:
             break
-    pen.put("npu.holders", found, "/proc/*/fd")
+    pen.put("tenants", found, "/proc/*/fd")
     pen.put(
-        "npu.holders_complete",
+        "tenants.scan_complete",
         closed == 0 and files <= MAX_FILES,
         f"/proc/*/fd ({closed} processes closed to this user)",
     )

@@ -126,6 +126,7 @@ def library_row(item: dict[str, Any]) -> dict[str, Any]:
         "is_mock": bool(item.get("is_mock")),
         "on_loader_path": bool(item.get("on_loader_path")),
         "taken": bool(item.get("taken")),
+        "shadowed_by": item.get("shadowed_by"),
         "problem": item.get("problem"),
         "symbols": len(item.get("symbols") or ()),
     }

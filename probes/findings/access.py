@@ -121,11 +121,11 @@ def open_files(sheet: FactSheet) -> Iterator[Finding]:
 
 
 def other_users(sheet: FactSheet) -> Iterator[Finding]:
-    holders = sheet.rows("npu.holders")
+    holders = sheet.rows("tenants")
     if holders:
-        names = ", ".join(f"{row['command']} (pid {row['pid']})" for row in holders[:6])
-        yield make_finding("NPU-S001", evidence(sheet, "npu.holders"), holders=names)
-    elif sheet.flag("npu.busy") and sheet.flag("npu.holders_complete") is not True:
+        names = ", ".join(f"{row['name']} (pid {row['pid']})" for row in holders[:6])
+        yield make_finding("NPU-S001", evidence(sheet, "tenants"), holders=names)
+    elif sheet.flag("npu.busy") and sheet.flag("tenants.scan_complete") is not True:
         delta = sheet.number("npu.irq_delta")
         sign = f"{delta} interrupts in a quarter second" if delta else f"load {sheet.items_of('npu.load_percent')} %"
         device = sheet.text("npu.device_node") or "/dev/dri/renderD*"
