@@ -75,8 +75,9 @@ void output_header(struct output *output, const char *library, const char *versi
     if (library) {
       fprintf(output->out, "  library  %s\n", library);
       fprintf(output->out, "  version  %s\n", version[0] ? version : "unknown (no version text in the file)");
+      fprintf(output->out, "  seed     %llu\n", (unsigned long long)seed);
     }
-    fprintf(output->out, "  seed     %llu\n  method   ", (unsigned long long)seed);
+    fputs("  method   ", output->out);
     write_wrapped(output->out, method, 11, 11);
     fputc('\n', output->out);
     fflush(output->out);
