@@ -39,9 +39,14 @@ void worker_free(struct worker *worker) {
 static void *work(void *argument) {
   struct worker *worker = argument;
   struct crew *crew = worker->crew;
-  for (;;) {
-    pthread_barrier_wait(&crew->gate);
-    if (crew->leave) return NULL;
+  for (int seen = 0;;) {
+    pthread_mutex_lock(&crew->lock);
+    while (crew->burst == seen && !crew->leave) pthread_cond_wait(&crew->begin, &crew->lock);
+    seen = crew->burst;
+    const bool leave = crew->leave;
+    pthread_mutex_unlock(&crew->lock);
+    if (leave) return NULL;
+
     worker->runs_done = 0;
     worker->code = 0;
     worker->start_us = now_us();
@@ -51,34 +56,47 @@ static void *work(void *argument) {
       if (worker->code != 0) break;
       worker->runs_done++;
     }
-    pthread_barrier_wait(&crew->gate);
+    pthread_mutex_lock(&crew->lock);
+    if (++crew->finished == crew->count) pthread_cond_signal(&crew->end);
+    pthread_mutex_unlock(&crew->lock);
   }
 }
 
+static void dismiss(struct crew *crew, int started) {
+  pthread_mutex_lock(&crew->lock);
+  crew->leave = true;
+  pthread_cond_broadcast(&crew->begin);
+  pthread_mutex_unlock(&crew->lock);
+  for (int i = 0; i < started; i++) pthread_join(crew->workers[i].thread, NULL);
+  pthread_cond_destroy(&crew->begin);
+  pthread_cond_destroy(&crew->end);
+  pthread_mutex_destroy(&crew->lock);
+}
+
 bool crew_start(struct crew *crew, struct worker *workers, int count) {
-  *crew = (struct crew){.count = count, .workers = workers};
-  int started = 0;
-  if (pthread_barrier_init(&crew->gate, NULL, (unsigned)count + 1) != 0) return false;
-  for (; started < count; started++) {
-    workers[started].crew = crew;
-    if (pthread_create(&workers[started].thread, NULL, work, &workers[started]) != 0) break;
-    workers[started].thread_lives = true;
+  *crew = (struct crew){.count = count,
+                        .workers = workers,
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .begin = PTHREAD_COND_INITIALIZER,
+                        .end = PTHREAD_COND_INITIALIZER};
+  for (int i = 0; i < count; i++) {
+    workers[i].crew = crew;
+    if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0) continue;
+    dismiss(crew, i);
+    return false;
   }
-  if (started == count) return true;
-  /* Those that wait at the gate cannot be let through it, for it waits for all. */
-  for (int i = 0; i < started; i++) {
-    pthread_cancel(workers[i].thread);
-    pthread_detach(workers[i].thread);
-    workers[i].thread_lives = false;
-  }
-  return false;
+  return true;
 }
 
 bool crew_burst(struct crew *crew, int runs) {
   bool good = true;
+  pthread_mutex_lock(&crew->lock);
   crew->runs = runs < MAX_BURST_RUNS ? runs : MAX_BURST_RUNS;
-  pthread_barrier_wait(&crew->gate);
-  pthread_barrier_wait(&crew->gate);
+  crew->finished = 0;
+  crew->burst++;
+  pthread_cond_broadcast(&crew->begin);
+  while (crew->finished < crew->count) pthread_cond_wait(&crew->end, &crew->lock);
+  pthread_mutex_unlock(&crew->lock);
   for (int i = 0; i < crew->count; i++) {
     struct worker *worker = &crew->workers[i];
     if (worker->code == 0) continue;
@@ -88,12 +106,4 @@ bool crew_burst(struct crew *crew, int runs) {
   return good;
 }
 
-void crew_stop(struct crew *crew) {
-  crew->leave = true;
-  pthread_barrier_wait(&crew->gate);
-  for (int i = 0; i < crew->count; i++) {
-    pthread_join(crew->workers[i].thread, NULL);
-    crew->workers[i].thread_lives = false;
-  }
-  pthread_barrier_destroy(&crew->gate);
-}
+void crew_stop(struct crew *crew) { dismiss(crew, crew->count); }

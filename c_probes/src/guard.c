@@ -27,33 +27,50 @@ static void say(const char *text) {
   (void)done; /* nothing can be done about a stderr that is gone */
 }
 
+static const struct {
+  int number;
+  bool watched;
+  const char *name;
+} signals[] = {{SIGSEGV, true, "SIGSEGV"}, {SIGBUS, true, "SIGBUS"},    {SIGILL, true, "SIGILL"},
+               {SIGFPE, true, "SIGFPE"},   {SIGABRT, true, "SIGABRT"},  {SIGTERM, true, "SIGTERM"},
+               {SIGKILL, false, "SIGKILL"}, {SIGTRAP, false, "SIGTRAP"}, {SIGSYS, false, "SIGSYS"},
+               {SIGPIPE, false, "SIGPIPE"}, {SIGINT, false, "SIGINT"},   {SIGALRM, false, "SIGALRM"}};
+
+const char *guard_signal_name(int number, char *room, size_t size) {
+  for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+    if (signals[i].number == number) return signals[i].name;
+  snprintf(room, size, "signal %d", number);
+  return room;
+}
+
 static void last_words(int number) {
-  static const struct {
-    int number;
-    const char *name;
-  } names[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGILL, "SIGILL"},
-               {SIGFPE, "SIGFPE"},   {SIGABRT, "SIGABRT"}, {SIGTERM, "SIGTERM"}};
   capture_dump(guard.capture);
   say(guard.program);
   say(": ended by ");
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (names[i].number == number) say(names[i].name);
+  for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+    if (signals[i].number == number) say(signals[i].name);
   say(" during step: ");
   say(guard.step[0] ? guard.step : "start");
   say("\n");
   raise(number); /* SA_RESETHAND has put the default action back */
 }
 
-void guard_signals(const struct capture *capture, const char *program) {
-  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM};
+static void act(void (*handler)(int)) {
   struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = handler;
+  action.sa_flags = (int)(SA_RESETHAND | SA_NODEFER);
+  for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+    if (signals[i].watched) sigaction(signals[i].number, &action, NULL);
+}
+
+void guard_signals(const struct capture *capture, const char *program) {
   guard.capture = capture;
   guard.program = program;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = last_words;
-  action.sa_flags = (int)(SA_RESETHAND | SA_NODEFER);
-  for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) sigaction(signals[i], &action, NULL);
+  act(last_words);
 }
+
+void guard_no_signals(void) { act(SIG_DFL); }
 
 static void *wait_for_deadline(void *argument) {
   const struct deadline *deadline = argument;

@@ -16,6 +16,12 @@ char *guard_step_text(void);
  * course (so a parent sees the signal). SIGTERM likewise: the log of a hang is not lost. */
 void guard_signals(const struct capture *capture, const char *program);
 
+/* Back to the default actions, for a child whose parent reports its end. */
+void guard_no_signals(void);
+
+/* "SIGSEGV"; "signal 50" for one without a name here. The text is static or in room. */
+const char *guard_signal_name(int number, char *room, size_t size);
+
 /* Ends the program with exit code 3 and an error of kind "timed-out" once `seconds` have passed; 0: never. */
 void guard_deadline(struct output *output, struct capture *capture, double seconds);
 

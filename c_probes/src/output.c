@@ -123,7 +123,7 @@ static void write_cells(struct output *output, const struct row *row) {
     fprintf(output->out, "%s%*s", i ? "  " : "", i + 1 == output->column_count ? 0 : output->columns[i].width,
             row->cells[i]);
   fputc('\n', output->out);
-  if (row->reason[0]) {
+  if (row->reason[0] && !row->reason_is_plain) {
     fprintf(output->out, "    ");
     write_wrapped(output->out, row->reason, 4, 4);
   }

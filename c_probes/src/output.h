@@ -46,6 +46,7 @@ struct row {
   bool exact;          /* every element was compared */
   const char *verdict; /* a word of the contract */
   char reason[1200];   /* empty: none */
+  bool reason_is_plain; /* the cells say it already: not repeated in the table */
   char note[600];      /* for people, where a row passed and something is still to be said */
   char cells[MAX_CELLS][CELL_WIDTH];
 };
