@@ -3,14 +3,14 @@
 
 Letters: E environment and access, K kernel and driver, V versions, L limits of shapes, M memory and IOMMU,
 P performance conditions, C correctness of results, R resources and leaks, S safety and other users of the NPU,
-D device under test (the library and the programs that call it).
+D device under test (the library and the programs that call it), F model files.
 """
 
 from __future__ import annotations
 
 from types import MappingProxyType
 
-from reports.catalogue import board, runtime
+from reports.catalogue import board, model, runtime
 from reports.catalogue.entry import Entry
 from reports.contract import Finding
 
@@ -27,7 +27,7 @@ def _merged(*tables: tuple[Entry, ...]) -> dict[str, Entry]:
     return merged
 
 
-CATALOGUE = MappingProxyType(_merged(board.ENTRIES, runtime.ENTRIES))
+CATALOGUE = MappingProxyType(_merged(board.ENTRIES, runtime.ENTRIES, model.ENTRIES))
 
 
 def make_finding(code: str, evidence: str, **values: object) -> Finding:
