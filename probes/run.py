@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,14 +122,14 @@ def _active(run: Run, sheet: FactSheet, choice: Choice) -> None:
             run.emit(make_finding("NPU-D005", choice.reason or ""))
         run.emit(_not_measured(Verdict.COULD_NOT_RUN, choice.reason or "no library"))
         return
-    holders = sheet.rows("npu.holders")
+    holders = sheet.rows("tenants")
     if holders and not choice.mock:
-        names = ", ".join(f"{holder.get('command')} (pid {holder.get('pid')})" for holder in holders)
+        names = ", ".join(f"{holder.get('name')} (pid {holder.get('pid')})" for holder in holders)
         # The finding that names them comes from the facts.
         run.emit(_not_measured(Verdict.COULD_NOT_RUN, f"the NPU is in use by {names}"))
         return
     try:
-        with NpuLock():
+        with NpuLock(_lock_path(os.environ)):
             env = mock_environment(os.environ) if choice.mock else dict(os.environ)
             measure(choice.path, BINARIES, run.emit, env=env, seed=run.options.seed, simulated=choice.simulated)
     except Busy as busy:
@@ -136,6 +137,12 @@ def _active(run: Run, sheet: FactSheet, choice: Choice) -> None:
         run.emit(_not_measured(Verdict.COULD_NOT_RUN, str(busy)))
     except LockError as error:
         run.emit(_not_measured(Verdict.COULD_NOT_RUN, str(error)))
+
+
+def _lock_path(env: Mapping[str, str]) -> Path | None:
+    """Another place for the machine-wide lock, where ``/run/lock`` cannot be shared (containers, tests)."""
+    named = env.get("RKNPU_KIT_LOCK")
+    return Path(named) if named else None
 
 
 def _not_measured(verdict: Verdict, reason: str) -> Step:

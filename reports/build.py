@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import datetime, timezone
 from typing import Any
 
@@ -30,10 +31,10 @@ class ReportSink:
     def __init__(self, *, full: bool = False) -> None:
         self._full = full
         self._header: dict[str, JsonValue] = {}
-        self._started_at = 0.0
+        self._started_at = time.time()  # the run's facts are collected before its first event is sent
         self._ended_at: float | None = None
         self._exit_code: int | None = None
-        self._last_at = 0.0
+        self._last_at = self._started_at
         self.facts: dict[str, Fact] = {}
         self.measurements: list[Measurement] = []
         self.findings: list[Finding] = []
@@ -43,7 +44,6 @@ class ReportSink:
         self._last_at = at
         if isinstance(event, RunStarted):
             self._header = dict(event.header)
-            self._started_at = at
         elif isinstance(event, RunEnded):
             self._ended_at = at
             self._exit_code = event.exit_code

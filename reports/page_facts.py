@@ -9,7 +9,45 @@ from typing import Any
 Row = tuple[str, str, str]
 """Label on the page, fact key, kind of value."""
 
-PAGE_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = ()
+PAGE_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
+    (
+        "Board",
+        (
+            ("model", "board.model", "plain"),
+            ("SoC", "soc.name", "plain"),
+            ("system", "os.name", "plain"),
+            ("kernel", "kernel.release", "plain"),
+            ("container", "container.kind", "plain"),
+            ("CPU", "cpu.clusters", "clusters"),
+            ("memory", "memory.total_bytes", "bytes"),
+            ("DDR", "ddr.type", "plain"),
+            ("DDR clock", "ddr.clock_now_hz", "hertz"),
+            ("DDR highest", "ddr.clock_max_hz", "hertz"),
+            ("DDR governor", "ddr.governor", "plain"),
+            ("DDR by theory", "ddr.theoretical_gbps", "gbps"),
+            ("hottest zone", "thermal.max_c", "celsius"),
+            ("open files", "limits.nofile_soft", "plain"),
+        ),
+    ),
+    (
+        "NPU",
+        (
+            ("stack", "npu.stack", "plain"),
+            ("device node", "npu.device_node", "plain"),
+            ("may be opened", "npu.device_accessible", "plain"),
+            ("driver", "npu.driver_version", "plain"),
+            ("cores", "npu.cores", "plain"),
+            ("clock", "npu.clock_now_hz", "hertz"),
+            ("highest clock", "npu.clock_max_hz", "hertz"),
+            ("governor", "npu.governor", "plain"),
+            ("load", "npu.load_percent", "plain"),
+            ("IOMMU", "iommu.mode", "plain"),
+            ("IOMMU windows", "iommu.windows", "plain"),
+            ("in use by", "tenants", "tenants"),
+            ("librknnrt", "libraries", "libraries"),
+        ),
+    ),
+)
 
 
 def fact_text(fact: dict[str, Any], kind: str) -> list[str]:
@@ -46,9 +84,52 @@ def _gbps(value: Any) -> list[str]:
     return [f"{value:.1f} GB/s"]
 
 
+def _celsius(value: Any) -> list[str]:
+    return [f"{value:.1f} C"]
+
+
+def _clusters(value: Any) -> list[str]:
+    return [_cluster(cluster) for cluster in value]
+
+
+def _cluster(cluster: dict[str, Any]) -> str:
+    cpus = cluster["cpus"]
+    span = f"{cpus[0]}-{cpus[-1]}" if len(cpus) > 1 else str(cpus[0])
+    words = [f"{len(cpus)} x {cluster['core']} (cpu {span})" if cluster.get("core") else f"cpu {span}"]
+    if cluster.get("hardware_max_hz"):
+        words.append(f"up to {cluster['hardware_max_hz'] / 1e6:.0f} MHz")
+    if cluster.get("governor"):
+        words.append(f"governor {cluster['governor']}")
+    return ", ".join(words)
+
+
+def _tenants(value: Any) -> list[str]:
+    return [f"{holder.get('name')} (pid {holder.get('pid')})" for holder in value] or ["nobody seen"]
+
+
+def _libraries(value: Any) -> list[str]:
+    return [_library(library) for library in value]
+
+
+def _library(library: dict[str, Any]) -> str:
+    marks = []
+    if library.get("taken"):
+        marks.append("the loader takes this one")
+    if library.get("shadowed_by"):
+        marks.append(f"shadowed by {library['shadowed_by']}")
+    if library.get("problem"):
+        marks.append(str(library["problem"]))
+    version = library.get("version_text") or "no version text"
+    return f"{library['path']}: {version}" + (f" [{'; '.join(marks)}]" if marks else "")
+
+
 _WRITERS: dict[str, Callable[[Any], list[str]]] = {
     "plain": _plain,
     "hertz": _hertz,
     "bytes": _bytes,
     "gbps": _gbps,
+    "celsius": _celsius,
+    "clusters": _clusters,
+    "tenants": _tenants,
+    "libraries": _libraries,
 }

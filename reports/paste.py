@@ -148,9 +148,7 @@ _LINES: tuple[tuple[str, Callable[[_Facts], str]], ...] = (
     ("heat", lambda f: f"NPU {f.text('thermal.npu_c')} C, hottest {f.text('thermal.max_c')} C"),
     (
         "users",
-        lambda f: (
-            ", ".join(f"{row.get('name')} (pid {row.get('pid')})" for row in f.rows("tenants")) or "none seen"
-        ),
+        lambda f: ", ".join(f"{row.get('name')} (pid {row.get('pid')})" for row in f.rows("tenants")) or "none seen",
     ),
 )
 

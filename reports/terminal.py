@@ -103,9 +103,11 @@ def _findings(report: dict[str, Any], width: int, paint: Any) -> list[str]:
 
 def _facts(report: dict[str, Any], title: str, section: Sequence[tuple[str, str, str]], width: int) -> list[str]:
     facts = report.get("facts", {})
+    # On a machine that is no board, what such a machine cannot have is not worth a line.
+    terse = (facts.get("soc.is_rockchip") or {}).get("value") is False
     lines: list[str] = []
     for label, key, kind in section:
-        if key not in facts:
+        if key not in facts or (terse and facts[key].get("value") in (None, [])):
             continue
         for index, text in enumerate(fact_text(facts[key], kind)):
             head = f"  {label if index == 0 else '':<17} "
@@ -122,7 +124,7 @@ def _measurements(report: dict[str, Any], width: int, paint: Any) -> list[str]:
     mark = "  (SIMULATED)" if report.get("simulated") else ""
     lines: list[str] = []
     if dtypes:
-        lines += ["", f"Matmul types{mark}", *_dtype_lines(dtypes, width)]
+        lines += ["", f"Matmul types the library accepts{mark}", *_dtype_lines(dtypes, width)]
     if rates:
         headers = ("type", "M", "K", "N", "B", "A,C", "quant", "ms/run", "TOPS", "+-%", "proof", "valid")
         align = ("left", *("right",) * 3, *("left",) * 3, *("right",) * 3, "left", "left")
@@ -146,16 +148,24 @@ def _measurements(report: dict[str, Any], width: int, paint: Any) -> list[str]:
     return lines
 
 
+_SUPPORT_WORDS = (("passed", "exact"), ("failed", "WRONG"), ("unsupported", "refused"))
+
+
 def _dtype_lines(rows: list[dict[str, Any]], width: int) -> list[str]:
-    groups: dict[str, list[str]] = {}
+    """Type codes by verdict: the named ones with their names, the unassigned ones as plain codes."""
+    groups: dict[str, list[dict[str, Any]]] = {word: [] for word, _ in _SUPPORT_WORDS}
     for row in rows:
-        label = f"{_parameter(row, 'type')} {_parameter(row, 'type_name')}".strip()
-        groups.setdefault(inert(row.get("verdict")), []).append(inert(label))
-    words = {"passed": "accepted, exact", "failed": "accepted, WRONG", "unsupported": "refused"}
+        groups.setdefault(inert(row.get("verdict")), []).append(row)
     lines: list[str] = []
-    for verdict, labels in groups.items():
-        head = f"  {words.get(verdict, verdict):<17} "
-        lines += wrapped(", ".join(labels), " " * len(head), width, head)
+    for verdict, members in groups.items():
+        named = [row for row in members if _parameter(row, "type_name") not in ("", "unassigned")]
+        labels = [f"{_parameter(row, 'type')} {_parameter(row, 'type_name')}" for row in named]
+        codes = [str(_parameter(row, "type")) for row in members if row not in named]
+        if codes:
+            labels.append("unassigned codes " + " ".join(codes))
+        if labels:
+            head = f"  {dict(_SUPPORT_WORDS).get(verdict, verdict):<10} "
+            lines += wrapped(inert(", ".join(labels)), " " * len(head), width, head)
     return lines
 
 
@@ -236,5 +246,6 @@ def _proof(row: dict[str, Any]) -> str:
 
 def _valid(row: dict[str, Any]) -> str:
     validity = row.get("validity") or {}
-    reasons = validity.get("reasons") or []
-    return "yes" if validity.get("valid") else "no: " + inert("; ".join(str(reason) for reason in reasons), 60)
+    # The first words of a reason name it; the figures behind them are in the report.
+    reasons = [str(reason).partition(":")[0] for reason in validity.get("reasons") or []]
+    return "yes" if validity.get("valid") else "no: " + inert(", ".join(reasons), 60)

@@ -24,7 +24,7 @@ ENTRIES: tuple[Entry, ...] = (
     _error(
         "NPU-F010",
         52,
-        "A count, a length or a nesting depth that the file cannot hold: it is cut short or damaged, or was made to harm.",
+        "A count, a length or a nesting depth that the file cannot hold: it is cut short, damaged or hostile.",
         _AGAIN,
     ),
     _error(
