@@ -25,6 +25,8 @@ from probes.child_output import HeadTail, LineSplitter
 from probes.child_watch import Limits, Supervised, signal_name
 from reports.contract import Verdict
 
+__all__ = ["CallResult", "ChildResult", "Limits", "call_in_child", "run_child"]
+
 _ENTRY = Path(__file__).with_name("child_entry.py")
 DEFAULT_LIMITS = Limits()
 

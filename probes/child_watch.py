@@ -22,6 +22,8 @@ from probes.child_output import HeadTail, LineSplitter
 TERM_GRACE_S = 2.0
 _DRAIN_S = 1.0
 _TICK_S = 0.02
+_LONG_TICK_S = 0.5
+"""Even where the kernel tells the end: a Ctrl-C that another thread received interrupts no wait of this one."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,8 @@ class Supervised:
     readers: list[tuple[IO[bytes], Callable[[bytes], None]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.errors = HeadTail(
-            head_bytes=self.limits.stderr_head_bytes, tail_bytes=self.limits.stderr_tail_bytes
-        )
-        self.lines = LineSplitter(
-            self.on_line, line_bytes=self.limits.line_bytes, total_bytes=self.limits.stdout_bytes
-        )
+        self.errors = HeadTail(head_bytes=self.limits.stderr_head_bytes, tail_bytes=self.limits.stderr_tail_bytes)
+        self.lines = LineSplitter(self.on_line, line_bytes=self.limits.line_bytes, total_bytes=self.limits.stdout_bytes)
 
     def also_read(self, stream: IO[bytes], feed: Callable[[bytes], None]) -> None:
         """Reads one more pipe beside stdout and stderr."""
@@ -122,7 +120,7 @@ class Supervised:
                     if self._advance(process.pid, now):
                         return
                     wait = max(0.0, self._next_at() - now)
-                    _pump(selector, wait if pidfd >= 0 else min(wait, _TICK_S))
+                    _pump(selector, min(wait, _TICK_S if pidfd < 0 else _LONG_TICK_S))
                 self.ended = time.monotonic()
                 _kill_session(process.pid)
                 if pidfd >= 0:

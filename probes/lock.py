@@ -39,9 +39,7 @@ class Holder:
     def __str__(self) -> str:
         if self.pid is None:
             return "a process that left no note"
-        when = (
-            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since)) if self.since is not None else "?"
-        )
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since)) if self.since is not None else "?"
         return f"process {self.pid} ({self.command or 'unknown command'}), since {when}"
 
 
@@ -175,14 +173,8 @@ def _open_safely(path: Path) -> int:
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(fd)
-        raise LockError(
-            f"The NPU lock {path} is no plain file of one name; remove it or name another lock file."
-        )
-    if (
-        found.st_uid == os.getuid()
-        and stat.S_IMODE(found.st_mode) != 0o666
-        and path.parent == Path("/run/lock")
-    ):
+        raise LockError(f"The NPU lock {path} is no plain file of one name; remove it or name another lock file.")
+    if found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) != 0o666 and path.parent == Path("/run/lock"):
         os.fchmod(fd, 0o666)  # the umask must not keep other users from seeing that the NPU is taken
     return fd
 

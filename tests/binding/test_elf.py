@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from craft import Symbol, shared_library
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c_probes.elf import ElfError, ElfFacts, read_elf
+from tests.binding.craft import Symbol, shared_library
 
 PREFIXES = ("rknn_",)
 SYMBOLS = (

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from craft import Symbol, ld_cache, shared_library
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from c_probes.ld_cache import CacheEntry, CacheError, parse_cache, parse_conf
 from c_probes.library_file import LibraryFile, describe_library, parse_version, says_mock
 from c_probes.library_search import find_libraries
 from c_probes.rooted import resolve_in_root
+from tests.binding.craft import Symbol, ld_cache, shared_library
 
 AARCH64, ARM = 0x0A03, 0x0903
 
