@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -46,6 +47,27 @@ int library_version_number(const char *text) {
   return (int)(major * 10000 + minor * 100 + patch);
 }
 
+/* Of an ELF file of our own class: whether a loadable segment ends behind the end of the file. */
+static bool cut_short(const char *path) {
+  ElfW(Ehdr) header;
+  ElfW(Phdr) segment;
+  struct stat about;
+  bool cut = true;
+  FILE *file = fopen(path, "rbe");
+  if (!file) return false;
+  if (fstat(fileno(file), &about) == 0 && fread(&header, sizeof header, 1, file) == 1) {
+    cut = false;
+    for (unsigned i = 0; i < header.e_phnum && !cut; i++) {
+      const uint64_t at = (uint64_t)header.e_phoff + (uint64_t)i * header.e_phentsize;
+      cut = at > INT32_MAX || fseek(file, (long)at, SEEK_SET) != 0 || fread(&segment, sizeof segment, 1, file) != 1 ||
+            (segment.p_type == PT_LOAD &&
+             (uint64_t)segment.p_offset + (uint64_t)segment.p_filesz > (uint64_t)about.st_size);
+    }
+  }
+  fclose(file);
+  return cut;
+}
+
 enum library_file_kind library_file_look(const char *path) {
   unsigned char theirs[EI_NIDENT + 4], ours[EI_NIDENT + 4];
   FILE *file = fopen(path, "rbe");
@@ -59,5 +81,6 @@ enum library_file_kind library_file_look(const char *path) {
   if (known < sizeof ours || memcmp(ours, ELFMAG, SELFMAG) != 0) return LIBRARY_ELF;
   const bool same = theirs[EI_CLASS] == ours[EI_CLASS] && theirs[EI_DATA] == ours[EI_DATA] &&
                     memcmp(theirs + EI_NIDENT + 2, ours + EI_NIDENT + 2, 2) == 0; /* e_machine */
-  return same ? LIBRARY_ELF : LIBRARY_OTHER_MACHINE;
+  if (!same) return LIBRARY_OTHER_MACHINE;
+  return cut_short(path) ? LIBRARY_CUT_SHORT : LIBRARY_ELF;
 }

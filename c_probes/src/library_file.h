@@ -14,9 +14,10 @@ bool library_file_version(const char *path, char *text, size_t size);
 /* major * 10000 + minor * 100 + patch of "2.3.2 (...)"; 0 when the text does not start with three numbers. */
 int library_version_number(const char *text);
 
-enum library_file_kind { LIBRARY_MISSING, LIBRARY_NO_ELF, LIBRARY_OTHER_MACHINE, LIBRARY_ELF };
+enum library_file_kind { LIBRARY_MISSING, LIBRARY_NO_ELF, LIBRARY_OTHER_MACHINE, LIBRARY_CUT_SHORT, LIBRARY_ELF };
 
-/* OTHER_MACHINE: an ELF file of another class or machine than this program. */
+/* OTHER_MACHINE: an ELF file of another class or machine than this program. CUT_SHORT: a segment reaches beyond the end
+ * of the file, as after a broken-off copy; to load such a file ends the process with SIGBUS. */
 enum library_file_kind library_file_look(const char *path);
 
 #endif

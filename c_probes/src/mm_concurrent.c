@@ -60,10 +60,9 @@ static void void_row(struct row *row, int worker, const struct matmul *m, int co
   snprintf(row->reason, sizeof row->reason, "worker %d (core mask %d): %s", worker, m->problem.core_mask, m->reason);
 }
 
-/* Bursts to fill the time, all of the same number of runs; one burst of one run each tells how many. */
-static bool measure(struct session *session, struct crew *crew, struct scaling_row *result) {
-  const struct shape s = crew->workers[0].m.problem.shape;
-  struct timing *timing = &result->row.timing;
+/* How many bursts of how many runs: one burst of one run each tells. At least two runs, so that the window is more than
+ * one run's overlap, and at least 10 ms, beside which the time that the threads need to wake up is small. */
+static bool calibrate(struct session *session, struct crew *crew, struct sample_plan *plan) {
   double slowest = 0;
   session_step(session, "calibrate %d contexts", crew->count);
   if (!crew_burst(crew, 1)) return false;
@@ -71,38 +70,54 @@ static bool measure(struct session *session, struct crew *crew, struct scaling_r
     const double us = crew->workers[i].ends_us[0] - crew->workers[i].start_us;
     slowest = us > slowest ? us : slowest;
   }
-  /* At least two runs per burst, so that the window is more than one run's overlap. */
-  struct sample_plan plan = plan_samples(2 * slowest, session->options->seconds);
-  plan.runs_per_sample *= 2;
-  if (plan.runs_per_sample > MAX_BURST_RUNS) plan.runs_per_sample = MAX_BURST_RUNS;
-  timing->runs_per_sample = plan.runs_per_sample;
+  *plan = plan_samples(2 * slowest, session->options->seconds);
+  plan->runs_per_sample *= 2;
+  const double least = slowest > 0 ? 1e4 / slowest : MAX_BURST_RUNS;
+  if (plan->runs_per_sample < least) plan->runs_per_sample = (int)ceil(least);
+  if (plan->runs_per_sample > MAX_BURST_RUNS) plan->runs_per_sample = MAX_BURST_RUNS;
+  return true;
+}
+
+/* Takes the burst that just ended as sample number `sample`. False: its contexts never ran at the same time. */
+static bool take_burst(const struct crew *crew, int sample, struct scaling_row *result) {
+  const struct shape s = crew->workers[0].m.problem.shape;
+  struct burst bursts[MAX_MASKS];
+  double runs, first = INFINITY, last = 0, sum = 0;
+  for (int i = 0; i < crew->count; i++) {
+    const struct worker *w = &crew->workers[i];
+    const double end = w->ends_us[w->runs_done - 1];
+    bursts[i] = (struct burst){w->start_us, w->ends_us, w->runs_done};
+    first = w->start_us < first ? w->start_us : first;
+    last = end > last ? end : last;
+    result->context_us[i][sample] = (end - w->start_us) / w->runs_done;
+    sum += result->context_us[i][sample];
+  }
+  if (!common_window(bursts, crew->count, &result->window_us[sample], &runs)) return false;
+  result->overlap[sample] = result->window_us[sample] / (last - first);
+  result->row.rate[sample] = tops_of(s.M, s.K, s.N, result->window_us[sample]) * runs;
+  result->row.timing.run_us[sample] = sum / crew->count;
+  result->row.rate_count = result->row.timing.count = sample + 1;
+  return true;
+}
+
+static bool measure(struct session *session, struct crew *crew, struct scaling_row *result) {
+  struct sample_plan plan;
+  if (!calibrate(session, crew, &plan)) return false;
+  result->row.timing.runs_per_sample = plan.runs_per_sample;
   session_step(session, "run %d contexts together, %d runs each", crew->count, plan.runs_per_sample);
-  for (int sample = 0; sample < plan.samples; sample++) {
-    struct burst bursts[MAX_MASKS];
-    double runs, first = INFINITY, last = 0, sum = 0;
+  for (int sample = 0; sample < plan.samples;) {
     for (int i = 0; i < crew->count && sample + 1 == plan.samples; i++)
       if (!matmul_reset_C(&crew->workers[i].m)) return false;
     if (!crew_burst(crew, plan.runs_per_sample)) return false;
-    for (int i = 0; i < crew->count; i++) {
-      const struct worker *w = &crew->workers[i];
-      const double end = w->ends_us[w->runs_done - 1];
-      bursts[i] = (struct burst){w->start_us, w->ends_us, w->runs_done};
-      first = w->start_us < first ? w->start_us : first;
-      last = end > last ? end : last;
-      result->context_us[i][sample] = (end - w->start_us) / w->runs_done;
-      sum += result->context_us[i][sample];
-    }
-    if (!common_window(bursts, crew->count, &result->window_us[sample], &runs)) {
+    if (take_burst(crew, sample, result)) {
+      sample++;
+    } else if (++result->lone_bursts > plan.samples) { /* a burst without overlap is made again, but not for ever */
       result->row.verdict = "could-not-run";
       snprintf(result->row.reason, sizeof result->row.reason,
-               "the %d contexts did not run at the same time in burst %d: the threads did not get to the CPU together",
-               crew->count, sample);
+               "in %d bursts the %d contexts did not run at the same time: their threads do not get to the CPU together",
+               result->lone_bursts, crew->count);
       return false;
     }
-    result->overlap[sample] = result->window_us[sample] / (last - first);
-    result->row.rate[sample] = tops_of(s.M, s.K, s.N, result->window_us[sample]) * runs;
-    result->row.rate_count = timing->count = sample + 1;
-    timing->run_us[sample] = sum / crew->count;
   }
   return true;
 }

@@ -37,18 +37,9 @@ static bool refuse(const char **kind, const char *word, char *why, size_t size, 
   return false;
 }
 
-/* Why dlopen said no, in words for a person. The file can only be looked at where a path was given. */
-static bool explain(const char *library, const char *loader_says, const char **kind, char *why, size_t size) {
-  if (!strchr(library, '/') || library_file_look(library) == LIBRARY_ELF) {
-    const bool missing = loader_says && strstr(loader_says, "cannot open shared object file: No such file") &&
-                         strncmp(loader_says, library, strlen(library)) == 0;
-    if (missing)
-      return refuse(kind, "no-library", why, size, library,
-                    "is not on the loader's path; install the Rockchip NPU runtime or name the file with --library PATH");
-    *kind = "not-loadable";
-    snprintf(why, size, "%s cannot be loaded: %s", library, loader_says ? loader_says : "the loader gives no reason");
-    return false;
-  }
+/* What is wrong with the file that was named, as far as its bytes show; looked at before the loader does, which would
+ * not survive a file that is cut short. */
+static bool file_is_usable(const char *library, const char **kind, char *why, size_t size) {
   switch (library_file_look(library)) {
     case LIBRARY_MISSING:
       return refuse(kind, "no-library", why, size, library,
@@ -56,10 +47,25 @@ static bool explain(const char *library, const char *loader_says, const char **k
     case LIBRARY_OTHER_MACHINE:
       return refuse(kind, "wrong-architecture", why, size, library,
                     "is a library for another machine than this program; use the librknnrt.so built for this one");
-    default:
+    case LIBRARY_CUT_SHORT:
+      return refuse(kind, "not-a-library", why, size, library, "is cut short (a broken-off copy?); install it again");
+    case LIBRARY_NO_ELF:
       return refuse(kind, "not-a-library", why, size, library,
                     "is no shared library (no ELF header); give the path of a librknnrt.so with --library PATH");
+    default: return true;
   }
+}
+
+/* Why dlopen said no, in words for a person. */
+static bool explain(const char *library, const char *loader_says, const char **kind, char *why, size_t size) {
+  const bool missing = loader_says && strstr(loader_says, "cannot open shared object file: No such file") &&
+                       strncmp(loader_says, library, strlen(library)) == 0;
+  if (missing)
+    return refuse(kind, "no-library", why, size, library,
+                  "is not on the loader's path; install the Rockchip NPU runtime or name the file with --library PATH");
+  *kind = "not-loadable";
+  snprintf(why, size, "%s cannot be loaded: %s", library, loader_says ? loader_says : "the loader gives no reason");
+  return false;
 }
 
 static void find_path(struct runtime *runtime, const char *library) {
@@ -73,6 +79,7 @@ static void find_path(struct runtime *runtime, const char *library) {
 
 bool runtime_open(struct runtime *runtime, const char *library, const char **kind, char *why, size_t why_size) {
   memset(runtime, 0, sizeof *runtime);
+  if (strchr(library, '/') && !file_is_usable(library, kind, why, why_size)) return false;
   /* LOCAL: the library leaks weak C++ symbols that must not meet anyone else's. */
   runtime->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (!runtime->handle) return explain(library, dlerror(), kind, why, why_size);

@@ -21,6 +21,7 @@ static void fill_evidence(struct scaling_row *result, const struct worker *worke
   }
   json_put_numbers(json, "window_us", result->window_us, samples);
   json_put_numbers(json, "overlap_share", result->overlap, samples);
+  json_put_integer(json, "bursts_without_overlap", result->lone_bursts);
   if (!row_passed(row) && samples) {
     json_key(json, "void_run_us");
     row_put_run_us(json, &row->timing);
@@ -80,6 +81,9 @@ void scaling_row_fill(struct scaling_row *result, const struct worker *workers, 
   for (int i = 0; i < count && !row->note[0]; i++)
     if (workers[i].m.disagreement[0])
       snprintf(row->note, sizeof row->note, "worker %d: %s", i, workers[i].m.disagreement);
+  if (good && !row->note[0] && median_of(result->overlap, samples) < 0.5)
+    snprintf(row->note, sizeof row->note, "the contexts overlapped for %.0f %% of the time only; the rate is of that part",
+             100 * median_of(result->overlap, samples));
   if (good && rated_tops > 0 && !row->note[0])
     snprintf(row->note, sizeof row->note, "%.1f %% of the rated %.4g TOPS", 100 * tops / rated_tops, rated_tops);
 }
