@@ -104,7 +104,7 @@ def _search(pen: Pen) -> tuple[list[dict[str, Any]] | None, str]:
     except ImportError as error:
         return None, f"the library search is not part of this copy of the kit: {error}"
     try:
-        found = find_libraries(pen.system.root, dict(pen.system.live.environ))
+        found = find_libraries(pen.system.root, dict(pen.system.live.environ), machine=pen.system.live.machine)
     except (OSError, ValueError) as error:
         return None, f"library search: {error}"
     return [library_row(asdict(item)) for item in found], ""

@@ -14,6 +14,8 @@ from reports.contract import Finding
 SLOW_GOVERNORS = frozenset({"powersave", "conservative"})
 CAP_C = 85.0
 CAP_HZ = 800_000_000
+ENOUGH_INTERRUPTS = 1000
+"""Fewer say nothing about who serves them: the first ones always land on processor 0."""
 _CPU = "echo performance | sudo tee /sys/devices/system/cpu/cpufreq/policy*/scaling_governor"
 _TREE_CLOCK = (
     "Use a kernel whose device tree sets the NPU clock (assigned-clock-rates); do not write it by hand: boards hang."
@@ -89,7 +91,7 @@ def _stuck_at(sheet: FactSheet, top: int | None) -> tuple[int | float | None, st
     if working and tree is not None and top and tree < 0.5 * top:
         return tree, "It is working right now, and the clock behind it is still parked."
     rows = sheet.rows("npu.residency")
-    used = (sheet.number("npu.irq_total") or 0) > 1000
+    used = (sheet.number("npu.irq_total") or 0) > ENOUGH_INTERRUPTS
     if used and len(rows) > 1 and top and not any(row["ms"] for row in rows if row["hz"] > rows[0]["hz"]):
         return rows[0]["hz"], "It has worked since boot and never left its lowest clock."
     return None, ""
@@ -149,6 +151,8 @@ def governors(sheet: FactSheet) -> Iterator[Finding]:
 def interrupts(sheet: FactSheet) -> Iterator[Finding]:
     little = sheet.items_of("cpu.little_cpus")
     rows = [row for row in sheet.rows("npu.irqs") if row.get("count")]
+    if sum(row["count"] for row in rows) < ENOUGH_INTERRUPTS:
+        return
     served = {cpu for row in rows for cpu in row["served_by"]}
     if len(served) == 1 and served <= set(little):
         clusters = [row["cpus"] for row in sheet.rows("cpu.clusters") if not set(row["cpus"]) & set(little)]

@@ -105,9 +105,10 @@ def old_driver(sheet: FactSheet) -> Iterator[Finding]:
     if number is None:
         return
     shown = evidence(sheet, "npu.driver_version")
-    if number < (0, 9, 6):
+    small = sheet.text("soc.family") == "rv1106"  # models for it are a few MiB, its runtime is another one
+    if number < (0, 9, 6) and not small:
         yield make_finding("NPU-V004", shown, driver=dotted(number), os=os_name(sheet))
-    elif number < (0, 9, 8):
+    elif number < (0, 9, 8) and not small:
         yield make_finding("NPU-V009", shown, driver=dotted(number))
     if number < (0, 7, 2) and sheet.value("npu.load_percent") is None:
         yield make_finding("NPU-V008", shown, driver=dotted(number))
@@ -123,7 +124,7 @@ def routes(sheet: FactSheet) -> Iterator[Finding]:
 
 
 def runtime(sheet: FactSheet) -> Iterator[Finding]:
-    if sheet.text("npu.stack") not in RKNPU_STACKS:
+    if sheet.text("npu.stack") not in RKNPU_STACKS or sheet.text("soc.family") == "rv1106":
         return
     path, found = sheet.text("runtime.path"), version(sheet.text("runtime.version"))
     copies = [row for row in sheet.rows("libraries") if "librknnrt" in str(row.get("path"))]

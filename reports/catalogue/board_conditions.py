@@ -66,7 +66,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         code="NPU-M016",
         severity=Severity.ERROR,
-        what="The NPU ran out of address space ({windows} window of 4 GiB).",
+        what="The NPU ran out of address space (windows of 4 GiB: {windows}).",
         why="Weights, KV cache and activations of one domain share 4 GiB.",
         fix=("Use a smaller model or context, or driver 0.9.8 with a runtime that spreads over domains.",),
         rank=55,

@@ -167,7 +167,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         code="NPU-K020",
         severity=Severity.ERROR,
-        what="NPU jobs timed out since boot: {count} lines in the kernel log.",
+        what="NPU jobs timed out since boot ({count} in the kernel log).",
         why="The NPU did not finish or its interrupt was lost. {status}",
         fix=(_LOG, _REBOOT),
         rank=60,

@@ -66,7 +66,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         code="NPU-V007",
         severity=Severity.ERROR,
-        what="The loader takes none of the {count} copies of librknnrt: {problem}.",
+        what="No copy of librknnrt (there are {count}) can be loaded: {problem}.",
         why="dlopen by name looks in the loader's directories, and passes over a library for another machine.",
         fix=("sudo cp {path} /usr/lib/librknnrt.so && sudo ldconfig    # if `file {path}` fits `uname -m`",),
         rank=106,

@@ -1,0 +1,535 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501  (a line of a table is a line of a file on the board)
+"""Troubles as boards: a healthy board with something changed, and the finding that must come first.
+
+``clean`` means that no error and no warning may be found. Each row names the public reports it stands for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tests.board import samples
+from tests.board.tree import interrupts, meminfo, npu_device
+
+CLEAN = "clean"
+HEALTHY = samples.ROCK5B_61
+RK356X = samples.ORANGEPI3B
+
+
+class Scenario(NamedTuple):
+    """``also``: codes that must be found as well; ``never``: codes that must not be found at all."""
+
+    name: str
+    source: str
+    tables: tuple[str, ...]
+    first: str
+    also: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+
+def healthy(*changes: str) -> tuple[str, ...]:
+    return (HEALTHY, *changes)
+
+
+def with_driver(version: str) -> str:
+    return (
+        f"/sys/module/rknpu/version = {version}\n- dmesg\n"
+        f"dmesg RKNPU fdab0000.npu: RKNPU: rknpu iommu is enabled, using iommu mode\n"
+        f"dmesg [drm] Initialized rknpu {version} 20240101 for fdab0000.npu on minor 1"
+    )
+
+
+def unbound(name: str, compatible: str, extra: str = "") -> str:
+    """The NPU device without a driver, and no node of it."""
+    return "\n".join(
+        [
+            f"- /sys/devices/platform/{name}",
+            "- /sys/class/drm/card1",
+            "- /sys/class/drm/renderD129",
+            "- /dev/dri/card1",
+            "- /dev/dri/renderD129",
+            "- /sys/module/rknpu",
+            "- dmesg",
+            npu_device(name, None, compatible, None),
+            extra,
+        ]
+    )
+
+
+NO_DRM_IN_CONTAINER = "- /dev/dri\n- /run/udev\n- /sys/kernel/debug\n/.dockerenv dir"
+MASKED_TREE = "- /proc/device-tree\n/proc/device-tree dir\n/.dockerenv dir\n- /run/udev"
+LIBRARY = "/usr/lib/librknnrt.so lib librknnrt version: {} (0123456789@2024-01-01)"
+CORES = ("fdab0000", "fdac0000", "fdad0000")
+DTBO = "/proc/device-tree/npu@fdab0000/status = disabled\\0"
+FAULTS = """
+dmesg RKNPU: failed to wait job, task counter: 0, flags: 0x5, ret = -110, elapsed time: 6000000us
+dmesg RKNPU: job timeout, flags: 0x0:
+dmesg RKNPU: \tcore 0 irq status: 0x0, raw status: 0x10000, require mask: 0x300, task counter: 0x0, elapsed time: 6001000us
+dmesg RKNPU: soft reset, num: 6
+"""
+STUCK = interrupts(8, [(40, [500000, 0, 0, 0, 9000, 0, 0, 0], "fdab9000.iommu, fdab0000.npu")])
+MAINLINE_356X = "\n".join(
+    [samples.ORANGEPI3B_DKMS, "/sys/devices/platform/fde40000.npu/iommu_group -> ../../../kernel/iommu_groups/3"]
+)
+IOMMU_ON = "- dmesg\ndmesg RKNPU fde40000.npu: RKNPU: rknpu iommu is enabled, using iommu mode"
+
+TIER3: tuple[Scenario, ...] = (
+    Scenario(
+        "an old librknnrt shadows the new one",
+        "rknn-toolkit2 405, 254, 281, 233, 212",
+        healthy(
+            "/usr/lib/aarch64-linux-gnu/librknnrt.so lib librknnrt version: 1.4.0 (a@2022-09-09)",
+            "/etc/ld.so.conf = /usr/lib/aarch64-linux-gnu",
+        ),
+        "NPU-V002",
+    ),
+    Scenario(
+        "driver 0.8.2 with runtime 2.3.2",
+        "rknn-llm 290, 413, 449",
+        healthy(with_driver("0.8.2"), "/proc/sys/kernel/osrelease = 5.10.160-rockchip"),
+        "NPU-V001",
+        also=("NPU-V004",),
+    ),
+    Scenario(
+        "driver 0.9.5 with librkllmrt 1.1.4",
+        "rknn-llm 62, 97, 187, 235",
+        healthy(with_driver("0.9.5"), "/usr/lib/librkllmrt.so lib rkllm-runtime version: 1.1.4"),
+        "NPU-V001",
+    ),
+    Scenario(
+        "driver 0.9.7 with librkllmrt 1.1.4",
+        "linux-rockchip (Joshua-Riek) 36; ezrknn-llm 19",
+        healthy(with_driver("0.9.7"), "/usr/lib/librkllmrt.so lib rkllm-runtime version: 1.1.4"),
+        "NPU-V010",
+        also=("NPU-V009",),
+    ),
+    Scenario(
+        "a pair that nobody reported",
+        "known from no report",
+        healthy(with_driver("0.10.1")),
+        "NPU-V005",
+        never=("NPU-V001",),
+    ),
+    Scenario("driver 0.9.3", "radxa kernel 312", healthy(with_driver("0.9.3")), "NPU-V003", never=("NPU-K008",)),
+    Scenario(
+        "DRM render node, no /dev/rknpu: as it should be",
+        "rknn-toolkit2 534",
+        healthy(),
+        CLEAN,
+    ),
+    Scenario(
+        "/dev/rknpu links to the render node",
+        "rknn-toolkit2 534; rk-llama.cpp 19",
+        healthy("/dev/rknpu -> /dev/dri/renderD129"),
+        "NPU-E013",
+    ),
+    Scenario(
+        "kernel without any NPU driver",
+        "home-assistant operating-system 3089",
+        healthy(
+            unbound("fdab0000.npu", "rockchip,rk3588-rknpu"),
+            "/proc/config.gz gz CONFIG_ROCKCHIP_IOMMU=y CONFIG_IOMMU_API=y",
+            "- /sys/kernel/debug/rknpu",
+        ),
+        "NPU-K003",
+        never=("NPU-E010", "NPU-K004"),
+    ),
+    Scenario(
+        "node closed to the user (0600 root)",
+        "rknn-toolkit2 68, 49, 244, 257; rknn-toolkit 454",
+        healthy("/dev/dri/renderD129 char 226:129 0600 0:0", "/dev/dri/card1 char 226:1 0600 0:0"),
+        "NPU-E010",
+        never=("NPU-K003", "NPU-K004", "NPU-E014"),
+    ),
+    Scenario(
+        "user not in group render",
+        "rknn-toolkit2 468, 536",
+        healthy("live uid=1001 gids=1001 machine=aarch64"),
+        "NPU-E010",
+    ),
+    Scenario(
+        "container that masks /proc/device-tree",
+        "rknn-toolkit2 33; rknpu2 114",
+        healthy(MASKED_TREE),
+        "NPU-E020",
+    ),
+    Scenario(
+        "Kubernetes pod with the node and no device tree",
+        "rk-llama.cpp 19",
+        healthy(MASKED_TREE, "- /.dockerenv", "env KUBERNETES_SERVICE_HOST=10.0.0.1"),
+        "NPU-E020",
+    ),
+    Scenario(
+        "add-on container without /dev/dri and debugfs",
+        "frigate-hass-addons 145; frigate 8382, 21259",
+        healthy(NO_DRM_IN_CONTAINER),
+        "NPU-E011",
+    ),
+    Scenario(
+        "rocket driver with librknnrt installed",
+        "ollama 5001; rkllama 97, 123",
+        (samples.ROCKET, LIBRARY.format("2.3.2")),
+        "NPU-K001",
+        never=("NPU-V001", "NPU-V005", "NPU-E010"),
+    ),
+    Scenario(
+        "harmless boot lines beside a running driver",
+        "llama.cpp 722; rockchip-linux kernel 371",
+        healthy(samples.BOOT_NUMBERS),
+        CLEAN,
+        also=("NPU-K090",),
+    ),
+    Scenario(
+        "RK3566 without a listed NPU regulator",
+        "linux-rockchip 297; fnnas 514",
+        (
+            RK356X,
+            "- /sys/class/regulator",
+            "/sys/module/rknpu/version = 0.9.8",
+            LIBRARY.format("2.3.2"),
+            "- dmesg",
+            "- /sys/kernel/debug/rknpu/version",
+        ),
+        CLEAN,
+        also=("NPU-K014",),
+    ),
+    Scenario(
+        "RK3568 hangs in the power domain of the NPU",
+        "linux-rockchip 297",
+        (RK356X, "dmesg rockchip-pm-domain: failed to get ack on domain 'npu', val=0x1"),
+        "NPU-K010",
+    ),
+    Scenario(
+        "NPU disabled in the device tree, vendor kernel",
+        "radxa docs 1383, 1593; linux-rockchip 334",
+        healthy(
+            unbound("fdab0000.npu", "rockchip,rk3588-rknpu"),
+            "- /sys/devices/platform/fdab0000.npu",
+            "- /sys/bus/platform/devices/fdab0000.npu",
+            DTBO,
+        ),
+        "NPU-K002",
+    ),
+    Scenario(
+        "three rocket nodes disabled, mainline kernel",
+        "mainline NPU status notes",
+        (
+            samples.ROCKET,
+            (
+                "- /sys/devices/platform\n- /sys/bus/platform/devices\n- /sys/class/accel\n- /dev/accel\n- "
+                "/proc/modules\n- dmesg\n"
+                "/sys/bus/platform/devices/serial8250 dir"
+            ),
+            "\n".join(f"/proc/device-tree/npu@{at}/status = disabled\\0" for at in CORES),
+        ),
+        "NPU-K002",
+    ),
+    Scenario(
+        "no memory clock scaling, boot firmware too old",
+        "rknn-llm 532; edk2-rk3588 205",
+        healthy("- /sys/class/devfreq/dmc", "- dmesg", "dmesg rockchip-dmc dmc: current ATF version 0x0"),
+        "NPU-P010",
+        never=("NPU-P013",),
+    ),
+    Scenario(
+        "no memory clock scaling for another reason",
+        "Orange Pi 5 Plus review",
+        healthy("- /sys/class/devfreq/dmc", "- dmesg"),
+        CLEAN,
+        also=("NPU-P013",),
+    ),
+    Scenario(
+        "governors at powersave",
+        "taOS 361, 509; rknn-llm 27, 29",
+        healthy(samples.rk3588_cpus(2400000, 2400000, "powersave")),
+        "NPU-P012",
+    ),
+    Scenario(
+        "NPU parked at 200 MHz while it works",
+        "tgoskits 1908",
+        healthy(
+            "- /sys/kernel/debug/clk/clk_summary",
+            "- /sys/kernel/debug/rknpu/load",
+            "/sys/kernel/debug/clk/clk_summary =  scmi_clk_npu  1  1  0  200000000  0  0  50000  Y",
+            "/sys/kernel/debug/rknpu/load = NPU load:  Core0: 97%, Core1: 96%, Core2: 98%,",
+        ),
+        "NPU-P011",
+    ),
+    Scenario(
+        "container without /run/udev",
+        "pyudev 225, 362; toolbox 468",
+        healthy("- /run/udev", "/.dockerenv dir"),
+        CLEAN,
+    ),
+    Scenario(
+        "librknnrt in the multiarch directory",
+        "libsoc 70; aerospike-client-c 4",
+        healthy("- /usr/lib/librknnrt.so", LIBRARY.format("2.3.2").replace("/usr/lib/", "/usr/lib/aarch64-linux-gnu/")),
+        CLEAN,
+        never=("NPU-V012",),
+    ),
+    Scenario(
+        "driver 0.9.6: same ioctl size, other struct",
+        "notes on rk3588 (allbilly)",
+        healthy(with_driver("0.9.6")),
+        CLEAN,
+        also=("NPU-V009",),
+    ),
+    Scenario(
+        "no IOMMU and 16 MiB of CMA",
+        "rknn-llm 68, 232, 195, 335; rknn-toolkit2 44",
+        healthy(
+            "- dmesg",
+            "dmesg RKNPU fdab0000.npu: RKNPU: rknpu iommu is disabled, using non-iommu mode",
+            meminfo(16000000, 16384, 12000),
+        ),
+        "NPU-M010",
+    ),
+    Scenario(
+        "load file closed to the user",
+        "rknpu-exporter; rknputop",
+        healthy(),
+        CLEAN,
+    ),
+)
+
+VERDICTS: tuple[Scenario, ...] = (
+    Scenario(
+        "soft limit of open files 1024",
+        "rknn-llm 139, 43, 26, 47",
+        healthy(
+            "/proc/self/limits = Limit Soft Hard Units\\nMax open files            1024                 1048576              files"
+        ),
+        "NPU-E012",
+    ),
+    Scenario(
+        "5.10 rkr6 kernel",
+        "linux-rockchip 157",
+        healthy("/proc/sys/kernel/osrelease = 5.10.209-rkr6-rockchip"),
+        "NPU-K007",
+    ),
+    Scenario("driver 0.8.8 on kernel 6.1", "linux-rockchip 158", healthy(with_driver("0.8.8")), "NPU-K008"),
+    Scenario(
+        "RK3568 with 8 GB, mainline, IOMMU on",
+        "armbian build 9403, 10366",
+        (MAINLINE_356X, IOMMU_ON, meminfo(8000000, 65536, 60000)),
+        "NPU-M012",
+    ),
+    Scenario(
+        "the same, jobs time out",
+        "armbian build 9403, 10366",
+        (MAINLINE_356X, IOMMU_ON, FAULTS, meminfo(8000000, 65536, 60000)),
+        "NPU-M013",
+        also=("NPU-K020",),
+        never=("NPU-M012",),
+    ),
+    Scenario(
+        "RK3576 never left 300 MHz though it worked",
+        "radxa kernel 432",
+        (
+            samples.ROCK4D,
+            interrupts(8, [(61, [900000, 0, 0, 0, 9000, 0, 0, 0], "27700000.npu")]),
+            (
+                "/sys/class/devfreq/27700000.npu/trans_stat =      From  :   To\\n           : 300000000 950000000   "
+                "time(ms)\\n* 300000000:         0         0   9665752\\n 950000000:         0         0         "
+                "0\\nTotal transition : 0"
+            ),
+        ),
+        "NPU-P011",
+    ),
+    Scenario(
+        "power domain -110",
+        "rk3576-npu-llm troubleshooting",
+        (samples.ROCK4D, "dmesg RKNPU: failed to get pm runtime for npu0, ret: -110"),
+        "NPU-K009",
+    ),
+    Scenario(
+        "swiotlb full",
+        "rknn-toolkit2 218",
+        (
+            samples.ORANGEPI3B_DKMS,
+            "dmesg RKNPU fde40000.npu: swiotlb buffer is full (sz: 1048576 bytes), total 32768 (slots), used 14 (slots)",
+        ),
+        "NPU-M015",
+    ),
+    Scenario(
+        "driver 0.6.4 shows no load",
+        "rknpu2 42",
+        (RK356X, "/sys/module/rknpu/version = 0.6.4", "- dmesg", "- /sys/kernel/debug/rknpu"),
+        "NPU-V004",
+        also=("NPU-V008",),
+    ),
+    Scenario("jobs time out on a vendor kernel", "rknn-toolkit2 49, 244, 320", healthy(FAULTS), "NPU-K020"),
+    Scenario(
+        "NPU capped by heat",
+        "rknn-cpp-Multithreading 44, 48",
+        healthy("/sys/class/devfreq/fdab0000.npu/max_freq = 800000000", samples.zones(("npu-thermal", 88000))),
+        "NPU-P015",
+    ),
+    Scenario(
+        "unused regulator is cut before the driver loads",
+        "flipperone 55, 159",
+        (
+            samples.ROCKET,
+            "\n".join(unbound(f"{at}.npu", "rockchip,rk3588-rknn-core") for at in CORES),
+            "- /sys/class/accel\n- /dev/accel\n- /proc/modules",
+            "dmesg vdd_npu_s0: disabling",
+        ),
+        "NPU-K015",
+    ),
+    Scenario("RK3576 is not taken for RK3588", "rkllama 82", (samples.ROCK4D, LIBRARY.format("2.3.2")), CLEAN),
+    Scenario(
+        "supplier of the NPU missing",
+        "board log, mainline RK3588",
+        (
+            samples.ROCKET,
+            "\n".join(unbound(f"{at}.npu", "rockchip,rk3588-rknn-core") for at in CORES),
+            "- /sys/class/accel\n- /dev/accel\n- /proc/modules",
+            "/sys/devices/platform/fdab0000.npu/waiting_for_supplier = 1",
+            "/sys/kernel/debug/devices_deferred = fdab0000.npu\tplatform: wait for supplier /i2c@fd880000/regulator@42",
+        ),
+        "NPU-K005",
+    ),
+    Scenario(
+        "driver fails to start: interrupt cells",
+        "rknpu-rk3588 porting journal",
+        healthy(
+            unbound("fdab0000.npu", "rockchip,rk3588-rknpu"),
+            "dmesg RKNPU fdab0000.npu: request_irq failed: -22",
+            "dmesg RKNPU: probe of fdab0000.npu failed with error -22",
+        ),
+        "NPU-K012",
+    ),
+    Scenario(
+        "no NPU node in the device tree",
+        "armbian build 8979; istoreos 2774",
+        healthy(
+            unbound("fdab0000.npu", "x"),
+            "- /sys/devices/platform/fdab0000.npu",
+            "- /sys/bus/platform/devices/fdab0000.npu",
+            "- /proc/device-tree/npu@fdab0000",
+        ),
+        "NPU-K006",
+    ),
+    Scenario(
+        "module on the blacklist",
+        "mainline notes",
+        (
+            samples.ORANGEPI3B_DKMS,
+            unbound("fde40000.npu", "rockchip,rk3568-rknpu"),
+            "- /proc/modules\n- /sys/class/drm\n- /dev/dri",
+            "/lib/modules/6.19.0-dietpi/modules.dep = updates/dkms/rknpu.ko.xz:",
+            "/etc/modprobe.d/npu.conf = blacklist rknpu",
+        ),
+        "NPU-K016",
+    ),
+    Scenario(
+        "module not loaded",
+        "DietPi 7254, 7301, 7856",
+        (
+            samples.ORANGEPI3B_DKMS,
+            unbound("fde40000.npu", "rockchip,rk3568-rknpu"),
+            "- /proc/modules\n- /sys/class/drm\n- /dev/dri",
+            "/lib/modules/6.19.0-dietpi/modules.dep = updates/dkms/rknpu.ko.xz:",
+        ),
+        "NPU-K004",
+    ),
+    Scenario(
+        "clock firmware refuses the voltage",
+        "board log, 5.10.226",
+        healthy("dmesg rockchip_pvtpll_set_volt_sel: error cfg clk_id=6 voltsel (-1)"),
+        "NPU-K011",
+        also=("NPU-K090",),
+    ),
+    Scenario(
+        "RK3566 with 8 GB without IOMMU, jobs time out",
+        "board log, 7.2.2 with DKMS",
+        (samples.ORANGEPI3B_DKMS, meminfo(8000000, 1048576, 900000), FAULTS.replace("0x10000", "0x0")),
+        "NPU-K020",
+        also=("NPU-M014",),
+    ),
+    Scenario(
+        "domain switch times out, load says idle",
+        "ork-driver notes",
+        healthy(
+            "- /sys/kernel/debug/rknpu/load",
+            "/sys/kernel/debug/rknpu/load = NPU load:  Core0:  0%, Core1:  0%, Core2:  0%,",
+            "dmesg RKNPU: switch iommu domain time out, failed to switch iommu domain, id: 1",
+        ),
+        "NPU-K025",
+        also=("NPU-K023",),
+    ),
+    Scenario(
+        "page faults of the NPU's IOMMU",
+        "driver strings",
+        healthy("dmesg rk_iommu fdab9000.iommu: Page fault at 0x00000000f0000000 of type read"),
+        "NPU-K021",
+    ),
+    Scenario(
+        "page faults of the display are not ours",
+        "board log, RK3568",
+        (HEALTHY, "dmesg rk_iommu fe043e00.iommu: Page fault at 0x00000000ff801000 of type read"),
+        CLEAN,
+    ),
+    Scenario("address space used up", "rknn-llm 97", healthy("dmesg RKNPU: failed to allocate IOVA: -12"), "NPU-M016"),
+    Scenario(
+        "somebody holds the NPU",
+        "rknpu2 135; igou-kubernetes 869",
+        healthy("holder 4711 rkllm_server /dev/dri/renderD129"),
+        "NPU-S001",
+    ),
+    Scenario(
+        "driver running, node gone",
+        "rknn-toolkit2 138",
+        healthy("- /dev/dri/renderD129", "- /dev/dri/card1"),
+        "NPU-E014",
+    ),
+    Scenario(
+        "librknnrt for another machine only",
+        "rknn-toolkit2 issues on 32-bit systems",
+        healthy("live uid=1000 gids=44,109,1000 machine=armv7l"),
+        "NPU-V007",
+    ),
+    Scenario(
+        "max_freq of the NPU lowered by hand",
+        "rknn-llm 409",
+        healthy("/sys/class/devfreq/fdab0000.npu/max_freq = 600000000"),
+        "NPU-P018",
+    ),
+    Scenario(
+        "memory never ran at its highest clock",
+        "rknn-llm 346",
+        healthy(
+            "/sys/class/devfreq/dmc/cur_freq = 528000000",
+            "/sys/class/devfreq/dmc/trans_stat =      From  :   To\\n           : 5280000002112000000   time(ms)\\n* 528000000:         0         0   1665752\\n 2112000000:         0         0         0\\nTotal transition : 0",
+        ),
+        "NPU-P017",
+    ),
+    Scenario(
+        "a laptop",
+        "no board",
+        (
+            "/proc/sys/kernel/osrelease = 6.8.0\nlive uid=1000 gids=1000 machine=x86_64\n/sys/bus/platform/devices/serial8250 dir\n/proc/meminfo = MemTotal: 8000000 kB",
+        ),
+        CLEAN,
+        also=("NPU-E001",),
+    ),
+    Scenario(
+        "a cloud container on Arm",
+        "no board",
+        ("/.dockerenv dir\nlive uid=0 gids=0 machine=aarch64\n/proc/sys/kernel/osrelease = 6.8.0-aws",),
+        CLEAN,
+        also=("NPU-E021",),
+        never=("NPU-E020",),
+    ),
+    Scenario(
+        "an unknown Rockchip SoC",
+        "none yet",
+        healthy("/proc/device-tree/compatible = acme,board\\0rockchip,rk9999\\0"),
+        CLEAN,
+        also=("NPU-E002",),
+    ),
+)
+
+SCENARIOS = (*TIER3, *VERDICTS)
