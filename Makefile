@@ -21,7 +21,17 @@ export CC
 READY := $(VENV)/.ready
 DEV   := $(VENV)/.ready-dev
 
-.PHONY: help probe test lint format build mock fuzz test-arm bench clean have-cc have-venv
+# Each check says in one line what is missing and which package brings it.
+CHECK_CC = command -v $(firstword $(CC)) >/dev/null 2>&1 || \
+	{ echo 'no C compiler ($(firstword $(CC))): apt-get install gcc libc6-dev' >&2; false; }
+CHECK_PYTHON = command -v $(PYTHON) >/dev/null 2>&1 || \
+	{ echo 'no $(PYTHON): apt-get install python3' >&2; exit 1; }; \
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	{ echo '$(PYTHON) is older than 3.10: name a newer one with PYTHON=...' >&2; exit 1; }
+CHECK_VENV = $(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	{ echo 'no venv module: apt-get install python3-venv' >&2; false; }
+
+.PHONY: help probe test lint format build mock fuzz test-arm bench clean have-cc have-python have-venv
 
 help:
 	@echo 'make probe              probe this machine (LEVEL=quick: facts only; ARGS="--library PATH ...")'
@@ -36,9 +46,9 @@ help:
 
 # A board without a compiler, without python3-venv or without a network still gets its facts: each thing that is
 # missing is named in one line, with the package that brings it, and costs its own feature only.
-probe:
-	@$(MAKE) --no-print-directory -s build || true
-	@$(MAKE) --no-print-directory -s $(READY) || true
+probe: have-python
+	@{ $(CHECK_CC); } && $(MAKE) --no-print-directory -s build || true
+	@test -f $(READY) || { $(CHECK_VENV); } && $(MAKE) --no-print-directory -s $(READY) || true
 	@cd $(TOP) && if [ -f $(READY) ]; then exec $(PY) -m probes --level $(LEVEL) $(ARGS); \
 	else echo 'probe: going on with $(PYTHON) and the standard library alone' >&2; \
 	exec $(PYTHON) -m probes --level $(LEVEL) $(ARGS); fi
@@ -71,6 +81,7 @@ bench: $(READY) build
 	@cd $(TOP) && for script in bench/*.py; do $(PY) $$script || exit 1; done
 
 $(READY): pyproject.toml | have-venv
+	@echo 'setting up $(VENV), once' >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable $(TOP) || { \
 	echo 'pip could not install the Python packages: is there a network, and is pip up to date?' >&2; exit 1; }
@@ -82,15 +93,13 @@ $(DEV): pyproject.toml $(READY)
 	@touch $(DEV)
 
 have-cc:
-	@command -v $(firstword $(CC)) >/dev/null 2>&1 || { \
-	echo 'no C compiler ($(firstword $(CC))): apt-get install gcc libc6-dev' >&2; exit 1; }
+	@$(CHECK_CC)
 
-have-venv:
-	@command -v $(PYTHON) >/dev/null 2>&1 || { echo 'no $(PYTHON): apt-get install python3' >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
-	echo '$(PYTHON) is older than 3.10: name a newer one with PYTHON=...' >&2; exit 1; }
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
-	echo 'no venv module: apt-get install python3-venv' >&2; exit 1; }
+have-python:
+	@$(CHECK_PYTHON)
+
+have-venv: have-python
+	@$(CHECK_VENV)
 
 clean:
 	rm -rf $(BUILD) $(VENV)
