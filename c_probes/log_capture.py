@@ -25,6 +25,15 @@ MAX_LOG_BYTES = 256 << 10
 
 _ERROR_LINE = re.compile(r"^\s*E RKNN")
 _descriptors = threading.RLock()
+_survivors: list[int] = []
+
+
+def survive_in(fd: int) -> None:
+    """Lets captures of this process go to ``fd``, a file that a parent reads when this process dies in a call.
+
+    Called once, by the start-up code of a child. The file holds the output of one call at most.
+    """
+    _survivors[:] = [fd]
 
 
 @dataclass
@@ -40,7 +49,7 @@ class CapturedLog:
 
 
 class LogCapture:
-    """Captures into one unnamed file that is reused, or appends to ``log_file``, which a crash leaves behind.
+    """Captures into one unnamed file that is reused, or appends to ``log_file``, which keeps all calls.
 
     ``flush_c`` empties the C library's own buffers; without it a ``printf`` of the library may surface much
     later.
@@ -88,6 +97,8 @@ class LogCapture:
 
 
 def _unnamed_file() -> int:
+    for fd in _survivors:
+        return os.dup(fd)
     fd, name = tempfile.mkstemp(prefix="rknpu-kit-log-")
     Path(name).unlink()
     return fd

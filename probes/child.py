@@ -29,6 +29,7 @@ __all__ = ["CallResult", "ChildResult", "Limits", "call_in_child", "run_child"]
 
 _ENTRY = Path(__file__).with_name("child_entry.py")
 DEFAULT_LIMITS = Limits()
+_MAX_LOG_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ class CallResult:
 
     ``value`` is its result when ``verdict`` is passed. ``error_type`` and ``error`` describe the exception
     when the verdict is failed. ``last_step`` is the last breadcrumb (:func:`probes.child_steps.step`),
-    whatever the end.
+    whatever the
+    end, and ``log`` what a captured library call had written when the child died in it.
     """
 
     verdict: Verdict
@@ -108,6 +110,7 @@ class CallResult:
     error_type: str | None = None
     error: str | None = None
     last_step: str | None = None
+    log: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -115,7 +118,8 @@ class CallResult:
         where = f" Last step: {self.last_step}." if self.last_step else ""
         if self.verdict is Verdict.FAILED and self.error is not None:
             return f"{self.error_type}: {self.error}{where}"
-        return self.child.sentence + where
+        said = f" The library said: {' | '.join(self.log[-4:])}" if self.log else ""
+        return self.child.sentence + where + said
 
 
 def run_child(
@@ -171,25 +175,23 @@ def call_in_child(
     request = {"module": module, "function": name, "args": args, "kwargs": kwargs, "path": path}
     channel = _Channel(on_step)
     read_end, write_end = os.pipe()
-    with tempfile.TemporaryFile() as stream, os.fdopen(read_end, "rb", buffering=0) as answers:
+    with (
+        tempfile.TemporaryFile() as stream,
+        tempfile.TemporaryFile() as log,
+        os.fdopen(read_end, "rb", buffering=0) as answers,
+    ):
         stream.write(json.dumps(request).encode())
         stream.flush()
         stream.seek(0)
-        command = [
-            sys.executable,
-            "-I",
-            str(_ENTRY),
-            "call",
-            _spec(limits),
-            str(stream.fileno()),
-            str(write_end),
-        ]
+        fds = (stream.fileno(), log.fileno(), write_end)
+        command = [sys.executable, "-I", str(_ENTRY), "call", _spec(limits), *map(str, fds)]
         lines = LineSplitter(channel.line, line_bytes=limits.result_bytes, total_bytes=limits.result_bytes)
         kept: list[str] = []
         run = Supervised((function,), deadline_s, limits, kept.append)
         run.also_read(answers, lines.feed)
-        run.run(command, env, None, pass_fds=(stream.fileno(), write_end))
+        run.run(command, env, None, pass_fds=fds)
         lines.close()
+        left = os.pread(log.fileno(), _MAX_LOG_BYTES, 0).decode("utf-8", "replace")
     child = _result(run, tuple(kept), None)
     verdict, error_type, error = child.verdict, channel.error_type, channel.error
     if verdict is Verdict.PASSED and error is not None:
@@ -201,7 +203,8 @@ def call_in_child(
             "the result is too long" if too_long else "the child ended without a result",
         )
         verdict = Verdict.FAILED
-    return CallResult(verdict, child, channel.value, error_type, error, channel.last_step)
+    log_lines = tuple(line.rstrip() for line in left.splitlines() if line.strip())
+    return CallResult(verdict, child, channel.value, error_type, error, channel.last_step, log_lines)
 
 
 def _spec(limits: Limits) -> str:

@@ -68,19 +68,24 @@ def become_program(spec: dict[str, Any], status_fd: int, argv: list[str]) -> Non
     os._exit(127)
 
 
-def call_function(spec: dict[str, Any], input_fd: int, channel_fd: int) -> None:
-    """Calls the function named in the JSON at ``input_fd``; its result goes to ``channel_fd`` as one
-    JSON line.
+def call_function(spec: dict[str, Any], input_fd: int, log_fd: int, channel_fd: int) -> None:
+    """Calls the function named in the JSON at ``input_fd``; its result goes to ``channel_fd`` as one JSON line.
+
+    What a captured library call had written when the process died in it stays in ``log_fd``.
     """
     with os.fdopen(input_fd, "rb") as stream:
         request = json.load(stream)
     sys.path[:] = request["path"]
     os.set_inheritable(channel_fd, False)
+    os.set_inheritable(log_fd, False)
     apply_limits(spec)
     answer: dict[str, Any]
     try:
-        from probes.child_steps import bind_channel  # noqa: PLC0415 - importable only once the path is set
+        # Importable only once the path is set.
+        from c_probes.log_capture import survive_in  # noqa: PLC0415
+        from probes.child_steps import bind_channel  # noqa: PLC0415
 
+        survive_in(log_fd)
         bind_channel(channel_fd)
         module = __import__(request["module"], fromlist=[request["function"]])
         value = getattr(module, request["function"])(*request["args"], **request["kwargs"])
@@ -98,12 +103,12 @@ def call_function(spec: dict[str, Any], input_fd: int, channel_fd: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """``program SPEC STATUS_FD ARGV...`` or ``call SPEC INPUT_FD CHANNEL_FD``."""
+    """``program SPEC STATUS_FD ARGV...`` or ``call SPEC INPUT_FD LOG_FD CHANNEL_FD``."""
     kind, spec = arguments[0], json.loads(arguments[1])
     if kind == "program":
         become_program(spec, int(arguments[2]), arguments[3:])
     else:
-        call_function(spec, int(arguments[2]), int(arguments[3]))
+        call_function(spec, *(int(fd) for fd in arguments[2:5]))
 
 
 if __name__ == "__main__":

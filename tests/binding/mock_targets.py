@@ -148,3 +148,10 @@ def parallel_contexts(path: str) -> bool:
 
     with ThreadPoolExecutor(3) as pool:
         return all(pool.map(work, range(3)))
+
+
+def create_only(path: str) -> None:
+    """One context, made and destroyed."""
+    step("rknn_matmul_create")
+    with open_library(path).matmul(M, K, N, MatmulType.INT8_MM_INT8_TO_INT32):
+        pass

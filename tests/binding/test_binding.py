@@ -27,6 +27,7 @@ from c_probes.librknnrt import (
     UnsupportedByRuntime,
     open_library,
 )
+from probes.child import call_in_child
 
 I8 = MatmulType.INT8_MM_INT8_TO_INT32
 Build = Callable[..., Path]
@@ -352,6 +353,20 @@ def test_descriptors_are_the_same_before_and_after_a_call(build_library: Build) 
         with pytest.raises(RknnError):
             library.matmul(2, 32, 32, I8)
     assert (os.fstat(1), os.fstat(2), open_descriptors()) == before
+
+
+def test_the_log_of_a_call_that_crashes_reaches_the_parent(build_library: Build) -> None:
+    crash = str(build_library("CRASH_IN_CREATE"))
+    result = call_in_child("tests.binding.mock_targets:create_only", crash, deadline_s=60)
+    assert result.child.signal_name == "SIGSEGV"
+    assert result.log == ("E RKNN: [00:00:00.000] about to crash",)
+    assert "Last step: rknn_matmul_create. The library said: E RKNN" in result.sentence
+
+
+def test_a_call_that_does_not_crash_leaves_no_log(build_library: Build) -> None:
+    for defines in ((), ("LOG_BUT_SUCCEED",), ("REFUSE_CREATE",)):
+        path = str(build_library(*defines))
+        assert call_in_child("tests.binding.mock_targets:create_only", path, deadline_s=60).log == ()
 
 
 def test_the_log_of_a_crash_stays_in_the_file(build_library: Build, tmp_path: Path) -> None:

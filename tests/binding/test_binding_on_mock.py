@@ -130,3 +130,4 @@ def test_an_unknown_fault_stops_with_a_clear_line() -> None:
     result = call("one_run", library(), faults="no-such-fault")
     assert result.verdict is Verdict.FAILED
     assert result.child.exit_code == 2
+    assert any("no-such-fault" in line for line in result.log)
