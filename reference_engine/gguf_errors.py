@@ -35,8 +35,9 @@ TENSOR_MISSING = "NPU-F031"
 TENSOR_SHAPE = "NPU-F032"
 UNREADABLE = "NPU-F033"  # the file cannot be opened at all
 HASH = "NPU-F034"
+TOKEN_ID = "NPU-F035"  # a warning: llama.cpp ignores such an id
 
-WARNINGS = frozenset({OVERLAP, ARCHITECTURE})
+WARNINGS = frozenset({OVERLAP, ARCHITECTURE, TOKEN_ID})
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class GgufTensor:
     """One tensor.
 
     ``dims`` in GGUF order, ``dims[0]`` the row length K; ``shape`` the same reversed, as numpy counts, so that a weight
-    of dims (K, N) has shape (N, K). ``data_at`` is the byte of ``path`` where the data begins, ``n_bytes`` their number.
+    of dims (K, N) has shape (N, K). ``data_at`` is the byte of ``path`` where the data begins, ``n_bytes`` its length.
     ``header_at`` is the byte of its row in the tensor table.
     """
 
@@ -121,7 +121,7 @@ class GgufTensor:
         return out.reshape(self.shape)
 
     def _floats(self, first: int, last: int) -> NDArray[np.float32]:
-        """Quantisation blocks ``first`` to ``last`` as flat float32; blocks lie one after the other through all rows."""
+        """Quantisation blocks ``first`` to ``last`` as flat float32; they lie one after the other through all rows."""
         import numpy as np  # noqa: PLC0415  the header is read without numpy; only this needs it
 
         size = self.type.block_bytes

@@ -87,7 +87,7 @@ ENTRIES: tuple[Entry, ...] = (
         "NPU-F030",
         431,
         "The file was read, but its hyper-parameters and tensor shapes were not checked and the engine cannot run it.",
-        "python -m reference_engine inspect --architectures    # what is known",
+        "python -m reference_engine architectures    # what is known",
     ),
     _error(
         "NPU-F031",
@@ -96,6 +96,12 @@ ENTRIES: tuple[Entry, ...] = (
         _MAKER,
     ),
     _error("NPU-F032", 55, "Header and weights contradict each other, so one of them is wrong.", _MAKER),
+    _warning(
+        "NPU-F035",
+        432,
+        "Readers ignore such an id, so a model may miss its begin or end of text.",
+        "Look whether the text ends where it should; if not, convert the model anew.",
+    ),
     _error("NPU-F033", 50, "Nothing could be read.", "ls -l FILE    # is it there, and may this user read it?"),
     _error(
         "NPU-F034", 50, "This is not the file whose hash was given.", "Fetch the file again.", "Check the hash given."

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hyper-parameters of each architecture the engine computes: keys, types, bounds, defaults, relations. Data, no logic.
+
+Facts: llama.cpp b11434 (llama-model.cpp load_hparams, src/models/*.cpp), checked against its logits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Union
+
+Default = Union[int, float, str, None]
+
+SAME = "="
+"""A default that begins with this sign names the key it is copied from."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key, without the ``<architecture>.`` before it.
+
+    ``kind``: integer, number, text, or flags (an array of booleans, one for each layer, or one integer period). ``low``
+    and ``high`` are inclusive; ``above`` is exclusive. ``per_layer``: one value, or an array of one for each layer.
+    ``choices`` for a text. ``note`` is put into the refusal where a bound alone would not explain itself.
+    """
+
+    suffix: str
+    kind: str
+    required: bool = False
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    default: Default = None
+    per_layer: bool = False
+    choices: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """``layer_tensors`` and ``model_tensors`` map a name to (dimension names, required). See gguf_shapes."""
+
+    name: str
+    keys: tuple[Key, ...]
+    layer_tensors: Mapping[str, tuple[tuple[str, ...], bool]]
+    model_tensors: Mapping[str, tuple[tuple[str, ...], bool]]
+    rope_is_whole_head: bool = False
+
+
+_MAX_LAYERS = 1024
+_MAX_WIDTH = 1 << 20
+_MAX_CONTEXT = (1 << 31) - 1
+
+_COMMON = (
+    Key("block_count", "integer", required=True, low=1, high=_MAX_LAYERS),
+    Key("context_length", "integer", required=True, low=1, high=_MAX_CONTEXT),
+    Key("embedding_length", "integer", required=True, low=1, high=_MAX_WIDTH),
+    Key("feed_forward_length", "integer", required=True, low=1, high=_MAX_WIDTH, per_layer=True),
+    Key("attention.head_count", "integer", required=True, low=1, high=65536, per_layer=True),
+    Key(
+        "attention.head_count_kv",
+        "integer",
+        low=1,
+        high=65536,
+        per_layer=True,
+        default=SAME + "attention.head_count",
+    ),
+    Key("attention.key_length", "integer", low=1, high=65536),
+    Key("attention.value_length", "integer", low=1, high=65536),
+    Key("attention.layer_norm_rms_epsilon", "number", required=True, above=0, high=1),
+    Key("attention.scale", "number", low=0, high=1e6),
+    Key("rope.dimension_count", "integer", low=2, high=65536),
+    Key("rope.freq_base", "number", above=0, high=1e12, default=10000.0),
+    Key("rope.scaling.type", "text", choices=("none", "linear", "yarn", "longrope"), default="linear"),
+    Key("rope.scaling.factor", "number", above=0, high=1e6),
+    Key("rope.scale_linear", "number", above=0, high=1e6),
+    Key("rope.scaling.original_context_length", "integer", low=1, high=_MAX_CONTEXT, default=SAME + "context_length"),
+    Key("vocab_size", "integer", low=1, high=1 << 24),
+    Key("expert_count", "integer", low=0, high=0, default=0, note="mixtures of experts are not supported"),
+    Key(
+        "nextn_predict_layers",
+        "integer",
+        low=0,
+        high=0,
+        default=0,
+        note="layers that predict further tokens are not supported",
+    ),
+)
+
+
+_SOFTCAPS = (
+    Key("attn_logit_softcapping", "number", above=0, high=1e6),
+    Key("final_logit_softcapping", "number", above=0, high=1e6),
+)
+
+Tensors = dict[str, tuple[tuple[str, ...], bool]]
+
+_MODEL: Tensors = {
+    "token_embd.weight": (("n_embd", "n_vocab"), True),
+    "output_norm.weight": (("n_embd",), True),
+    "output.weight": (("n_embd", "n_vocab"), False),  # absent where the head is tied to token_embd
+}
+_ROPE_FACTORS: Tensors = {"rope_freqs.weight": (("n_rot_half",), False)}
+_LAYER: Tensors = {
+    "attn_norm.weight": (("n_embd",), True),
+    "attn_q.weight": (("n_embd", "n_q"), True),
+    "attn_k.weight": (("n_embd", "n_k"), True),
+    "attn_v.weight": (("n_embd", "n_v"), True),
+    "attn_output.weight": (("n_out", "n_embd"), True),
+    "ffn_norm.weight": (("n_embd",), True),
+    "ffn_gate.weight": (("n_embd", "n_ff"), True),
+    "ffn_up.weight": (("n_embd", "n_ff"), True),
+    "ffn_down.weight": (("n_ff", "n_embd"), True),
+}
+_QKV_BIAS: Tensors = {
+    "attn_q.bias": (("n_q",), False),
+    "attn_k.bias": (("n_k",), False),
+    "attn_v.bias": (("n_v",), False),
+}
+_OTHER_BIAS: Tensors = {
+    "attn_output.bias": (("n_embd",), False),
+    "ffn_gate.bias": (("n_ff",), False),
+    "ffn_up.bias": (("n_ff",), False),
+    "ffn_down.bias": (("n_embd",), False),
+}
+_HEAD_NORMS: Tensors = {
+    "attn_q_norm.weight": (("n_head_dim",), True),
+    "attn_k_norm.weight": (("n_head_dim",), True),
+}
+_POST_NORMS: Tensors = {
+    "post_attention_norm.weight": (("n_embd",), True),
+    "post_ffw_norm.weight": (("n_embd",), True),
+}
+
+ARCHITECTURES: dict[str, Architecture] = {
+    entry.name: entry
+    for entry in (
+        Architecture(
+            "llama",
+            _COMMON,
+            {**_LAYER, **_QKV_BIAS, **_OTHER_BIAS},
+            {**_MODEL, **_ROPE_FACTORS},
+            rope_is_whole_head=True,
+        ),
+        Architecture("qwen2", _COMMON, {**_LAYER, **_QKV_BIAS}, {**_MODEL, "output.bias": (("n_vocab",), False)}),
+        Architecture("qwen3", _COMMON, {**_LAYER, **_HEAD_NORMS}, _MODEL),
+        Architecture(
+            "gemma2",
+            (*_COMMON, Key("attention.sliding_window", "integer", low=1, high=_MAX_CONTEXT, default=4096), *_SOFTCAPS),
+            {**_LAYER, **_POST_NORMS},
+            _MODEL,
+        ),
+        Architecture(
+            "gemma3",
+            (
+                *_COMMON,
+                # 0 or absent: every layer attends to everything.
+                Key("attention.sliding_window", "integer", low=0, high=_MAX_CONTEXT, default=0),
+                Key("attention.sliding_window_pattern", "flags", low=1, high=_MAX_LAYERS, default=6),
+                Key("rope.freq_base_swa", "number", above=0, high=1e12, default=10000.0),
+                *_SOFTCAPS,
+            ),
+            {**_LAYER, **_HEAD_NORMS, **_POST_NORMS},
+            _MODEL,
+        ),
+    )
+}

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of a model, held against the shapes that its hyper-parameters demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reference_engine.gguf_errors import TENSOR_MISSING, TENSOR_SHAPE, GgufError, quoted
+from reference_engine.gguf_file import GgufFile
+from reference_engine.gguf_hparam_table import ARCHITECTURES
+from reference_engine.gguf_hparams import Hparams
+
+
+def check_shapes(model: GgufFile, hparams: Hparams, layers: range | None = None) -> tuple[GgufError, ...]:
+    """Every tensor of the architecture's table that is missing (NPU-F031) or has other dims (NPU-F032).
+
+    ``layers`` limits the check to some layers, for a model of which only those are run. A one-dimensional tensor may be
+    stored with trailing dims of 1.
+    """
+    table = ARCHITECTURES[hparams.architecture]
+    problems = _against(model, "", table.model_tensors, _sizes(hparams, 0))
+    for layer in layers if layers is not None else range(hparams.n_layer):
+        problems += _against(model, f"blk.{layer}.", table.layer_tensors, _sizes(hparams, layer))
+    return tuple(problems)
+
+
+def unknown_tensors(model: GgufFile, hparams: Hparams) -> tuple[str, ...]:
+    """Names that stand in no table: the engine would leave them unused."""
+    table = ARCHITECTURES[hparams.architecture]
+    known = set(table.model_tensors)
+    known.update(f"blk.{layer}.{name}" for layer in range(hparams.n_layer) for name in table.layer_tensors)
+    return tuple(name for name in model.tensors if name not in known)
+
+
+def _sizes(hparams: Hparams, layer: int) -> dict[str, int]:
+    heads = hparams.layers("attention.head_count")[layer]
+    kv_heads = hparams.layers("attention.head_count_kv")[layer]
+    key, value = hparams.integer("attention.key_length"), hparams.integer("attention.value_length")
+    return {
+        "n_embd": hparams.n_embd,
+        "n_vocab": hparams.n_vocab,
+        "n_ff": hparams.layers("feed_forward_length")[layer],
+        "n_q": heads * key,
+        "n_k": kv_heads * key,
+        "n_v": kv_heads * value,
+        "n_out": heads * value,
+        "n_head_dim": key,
+        "n_rot_half": hparams.integer("rope.dimension_count") // 2,
+    }
+
+
+def _against(
+    model: GgufFile, prefix: str, table: Mapping[str, tuple[tuple[str, ...], bool]], sizes: Mapping[str, int]
+) -> list[GgufError]:
+    problems: list[GgufError] = []
+    for suffix, (dims, required) in table.items():
+        name = prefix + suffix
+        expected = tuple(sizes[dim] for dim in dims)
+        tensor = model.tensors.get(name)
+        if tensor is None:
+            if required:
+                problems.append(
+                    GgufError(TENSOR_MISSING, f"tensor {quoted(name)} of {list(expected)} is missing", None, model.path)
+                )
+            continue
+        if tensor.dims[: len(expected)] != expected or any(dim != 1 for dim in tensor.dims[len(expected) :]):
+            problems.append(
+                GgufError(
+                    TENSOR_SHAPE,
+                    f"tensor {quoted(name)} has dims {list(tensor.dims)}; {list(expected)} ({' x '.join(dims)}) needed",
+                    tensor.header_at,
+                    tensor.path,
+                )
+            )
+    return problems
