@@ -69,7 +69,7 @@ class Librknnrt:
     """One opened runtime. Made by :func:`open_library`.
 
     ``path`` is the file that the loader really mapped, ``file`` what is known of it without loading
-    (version text, sha256, exports), ``shadowed`` the copies further down the loader path. ``version`` is a
+    (version text, sha256, exports), ``shadowed`` the other copies on the loader path. ``version`` is a
     tuple such as ``(2, 3, 2)``, or None when the file does not say.
     """
 
@@ -239,13 +239,12 @@ def open_library(
     Raises :class:`LibraryUnavailable`; its ``kind`` says in one word why.
     """
     ffi = load_ffi()
-    shadowed: tuple[LibraryFile, ...] = ()
+    known: list[LibraryFile] = []
     if path is None:
         known = [library for library in find_libraries(env=env) if library.kind == "librknnrt"]
         wanted = next((library for library in known if library.taken), None)
         if wanted is None:
             raise LibraryUnavailable("not-found", _nothing_found(known))
-        shadowed = tuple(library for library in known if library.shadowed_by == wanted.path)
         target = wanted.path if env is not None else LIBRARY_NAME
     else:
         target = str(Path(path).absolute())
@@ -265,9 +264,12 @@ def open_library(
         raise LibraryUnavailable("not-a-library", f"{target} cannot be loaded: {error}.") from error
     mapped = _mapped_path(ffi, handle)
     if mapped is not None and mapped != wanted.real_path:
+        # A link, or the loader knew better: a library of that SONAME was loaded before, or LD_LIBRARY_PATH has changed
+        # since this process started.
         wanted = describe_library(Path(mapped), kind="librknnrt")
         _refuse_unless_allowed(wanted, device_present, force)
-    return Librknnrt(ffi, handle, wanted, shadowed, log_file)
+    others = tuple(other for other in known if other.on_loader_path and other.real_path != wanted.real_path)
+    return Librknnrt(ffi, handle, wanted, others, log_file)
 
 
 def _nothing_found(known: list[LibraryFile]) -> str:

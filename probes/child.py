@@ -37,6 +37,7 @@ class ChildResult:
     """How a child ended. Exactly one of ``exit_code``, ``signal_name``, ``start_error`` and ``stuck``
     applies.
 
+    ``stuck_in`` is the state letter and, where it may be read, the kernel function of a stuck child.
     ``timed_out`` says that the deadline passed; ``kill_s`` is then the time from the first signal to the
     end, and ``kill_signal`` the last signal sent. ``survivors`` are processes of the child's session that
     outlived SIGKILL. ``stdout_lines`` is filled only when no ``on_line`` was given. ``stdout_truncated``
@@ -50,6 +51,7 @@ class ChildResult:
     start_error: str | None = None
     timed_out: bool = False
     stuck: bool = False
+    stuck_in: str | None = None
     kill_s: float | None = None
     kill_signal: str | None = None
     stdout_lines: tuple[str, ...] = ()
@@ -82,7 +84,7 @@ class ChildResult:
         if self.stuck:
             return (
                 f"{name} did not end within {self.duration_s:.1f} s and cannot be killed: it is stuck in the "
-                "kernel (uninterruptible sleep). A reboot is needed."
+                f"kernel (state {self.stuck_in}). A reboot is needed."
             )
         if self.timed_out:
             return (
@@ -257,6 +259,7 @@ def _result(run: Supervised, stdout_lines: tuple[str, ...], start_error: str | N
         start_error=problem,
         timed_out=run.first_signal_at is not None,
         stuck=run.stuck,
+        stuck_in=run.stuck_in,
         kill_s=None if run.first_signal_at is None else run.ended - run.first_signal_at,
         kill_signal=None if run.last_signal is None else run.last_signal.name,
         stdout_lines=stdout_lines,

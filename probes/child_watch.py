@@ -59,6 +59,7 @@ class Supervised:
     first_signal_at: float | None = None
     last_signal: signal.Signals | None = None
     stuck: bool = False
+    stuck_in: str | None = None
     status: int | None = None
     launch_error: str | None = None
     survivors: tuple[int, ...] = ()
@@ -144,7 +145,7 @@ class Supervised:
         if now < self._next_at():
             return False
         if self.last_signal is signal.SIGKILL:
-            self.stuck = True
+            self.stuck, self.stuck_in = True, _where_it_sits(pid)
             return True
         if self.first_signal_at is None:
             self.first_signal_at = now
@@ -168,7 +169,7 @@ class Supervised:
             try:
                 self.status = process.wait(self.limits.stuck_after_s)
             except subprocess.TimeoutExpired:
-                self.stuck = True
+                self.stuck, self.stuck_in = True, _where_it_sits(process.pid)
         if self.stuck:
             # Whoever is stuck now may still die later; somebody has to reap it then.
             threading.Thread(target=process.wait, daemon=True, name=f"reap-{process.pid}").start()
@@ -232,19 +233,36 @@ def _kill_session(pid: int) -> tuple[int, ...]:
 
 def _session_members(session: int) -> list[int]:
     """Living processes whose session is ``session``; zombies are not living."""
+    try:
+        names = [entry.name for entry in os.scandir("/proc") if entry.name.isdigit()]
+    except OSError:
+        return []  # no /proc: the process group is all that can be reached
     members = []
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
-            continue
-        try:
-            text = Path(entry.path, "stat").read_bytes()
-        except OSError:
-            continue
-        # The command name may hold spaces and brackets; the fields are counted from its last bracket.
-        fields = text[text.rfind(b")") + 2 :].split()
-        if len(fields) > 3 and fields[0] not in (b"Z", b"X") and int(fields[3]) == session:
-            members.append(int(entry.name))
+    for name in names:
+        fields = _stat_fields(int(name))
+        if len(fields) > 3 and fields[0] not in ("Z", "X") and fields[3] == str(session):
+            members.append(int(name))
     return members
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """State, parent, group, session and so on of a process; nothing where there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return []
+    # The command name may hold spaces and brackets; the fields are counted from its last bracket.
+    return text.rpartition(")")[2].split()
+
+
+def _where_it_sits(pid: int) -> str:
+    """State letter of a process and the kernel function it waits in, such as ``D in rknpu_wait_fence``."""
+    state = (_stat_fields(pid) or ["?"])[0]
+    try:
+        place = Path(f"/proc/{pid}/wchan").read_text("utf-8", "replace").strip("\0 \n")
+    except OSError:
+        place = ""
+    return f"{state} in {place}" if place not in ("", "0") else state
 
 
 def signal_name(number: int) -> str:

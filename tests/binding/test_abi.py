@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from c_probes import abi, names
-from c_probes.errors import LibraryUnavailable
-from c_probes.runtime_rules import rules_for
+from c_probes.errors import LibraryUnavailable, UnsupportedByRuntime
+from c_probes.runtime_rules import MatmulRequest, build_info, check_request, rules_for
 
 HEADER = abi.HEADER.read_text(encoding="utf-8")
 
@@ -94,3 +97,55 @@ def test_eras_change_where_the_headers_did() -> None:
     assert list(eras.values()) == ["1.x", "1.x", "2.0", "2.1 and later", "2.1 and later", "2.1 and later"]
     assert rules_for(None).era == "2.1 and later"
     assert rules_for((0, 9)).era == "1.x"
+
+
+SIZES = st.integers(0, (1 << 31) - 1)
+REQUESTS = st.builds(
+    MatmulRequest,
+    *(SIZES, SIZES, SIZES, st.integers(0, 20)),
+    B_layout=st.integers(0, 3),
+    AC_layout=st.integers(0, 2),
+    B_quant=st.integers(0, 6),
+    AC_quant=st.integers(0, 6),
+    group_size=st.sampled_from([0, 32, 128, (1 << 15) - 1]),
+    iommu_domain=st.integers(0, 15),
+)
+FFI = abi.load_ffi()
+
+
+@settings(max_examples=300, deadline=None)
+@given(request=REQUESTS)
+def test_the_info_of_a_late_runtime_is_its_struct_byte_for_byte(request: MatmulRequest) -> None:
+    try:
+        buffer, _ = build_info(FFI, request, rules_for((2, 3, 2)))
+    except UnsupportedByRuntime:
+        assert request.B_quant > 5 or request.AC_quant > 5 or request.B_layout > 2 or request.AC_layout > 1
+        return
+    expected = struct.pack(
+        "<iiiihhhhih34x",
+        *(request.M, request.K, request.N, request.type, request.B_layout, request.B_quant),
+        *(request.AC_layout, request.AC_quant, request.iommu_domain, request.group_size),
+    )
+    assert bytes(FFI.buffer(buffer)) == expected + bytes(192)
+
+
+@settings(max_examples=300, deadline=None)
+@given(request=REQUESTS, version=st.sampled_from([(1, 5, 0), (1, 6, 0)]))
+def test_a_1_x_runtime_gets_its_own_24_bytes_or_nothing(request: MatmulRequest, version: tuple[int, ...]) -> None:
+    rules = rules_for(version)
+    try:
+        buffer, _ = build_info(FFI, request, rules)
+    except UnsupportedByRuntime:
+        with pytest.raises(UnsupportedByRuntime):
+            check_request(request, rules)
+        return
+    fields = (request.M, request.K, request.N, request.type, request.B_layout, request.AC_layout)
+    assert bytes(FFI.buffer(buffer)) == struct.pack("<6i", *fields) + bytes(232)
+
+
+@pytest.mark.parametrize("field", ["M", "K", "N", "group_size", "iommu_domain"])
+@pytest.mark.parametrize("value", [-1, 1 << 31, 1 << 64])
+def test_a_value_that_its_field_cannot_hold_is_refused(field: str, value: int) -> None:
+    request = MatmulRequest(**{"M": 1, "K": 32, "N": 32, "type": 2, field: value})
+    with pytest.raises(ValueError, match=f"{field} = {value} does not fit"):
+        check_request(request, rules_for((2, 3, 2)))

@@ -297,7 +297,9 @@ def test_a_child_that_cannot_be_killed_is_reported_and_not_waited_for(monkeypatc
     )
     assert time.monotonic() - started < 20
     assert (result.stuck, result.timed_out, result.exit_code, result.signal_name) == (True, True, None, None)
-    assert "A reboot is needed" in result.sentence
+    assert result.stuck_in is not None
+    assert result.stuck_in[0] in "SD"
+    assert f"state {result.stuck_in}). A reboot is needed" in result.sentence
     pid = int(result.stdout_lines[0])
     real(pid, signal.SIGKILL)
     assert gone(pid)
