@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain ctypes client of librknnrt for the mock's tests: declarations written here again, from the tables of sizes and
-offsets, so that a slip in the kit's header cannot hide behind itself."""
+"""A plain ctypes client of librknnrt for the mock's tests.
+
+The declarations are written here again, from the tables of sizes and offsets, so that a slip in the kit's header cannot
+hide behind itself.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build"
+BUILD = Path(os.environ.get("RKNPU_TEST_BUILD", ROOT / "build"))
+"""Where the libraries are built; another folder for builds with sanitizers."""
 VERSIONS = ("1.5.2", "1.6.0", "2.0.0-beta0", "2.1.0", "2.3.2")
 
 NORM, NATIVE, TP_NORM = 0, 1, 2

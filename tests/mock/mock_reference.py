@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a right runtime computes, in numpy at 64 bits, and native packing, both written from the published layout tables.
+"""What a right runtime computes, in numpy at 64 bits, and native packing, from the published layout tables.
 
 Nothing here is shared with the mock. Every operand travels as the list of its integer (or fp16) elements; C comes back
 in the element type of the matmul type.
@@ -56,7 +56,7 @@ SEGMENT = 8192
 
 
 def data(kind: Kind, M: int, K: int, N: int, seed: int, *, small: bool = False) -> tuple[Array, Array]:
-    """Seeded A and B over the full range of their types. ``small``: integers so small that every partial sum is exact."""
+    """Seeded A and B over the full range of their types; ``small``: integers whose every partial sum is exact."""
     random = np.random.default_rng(seed)
 
     def draw(name: str, shape: tuple[int, int]) -> Array:
@@ -110,10 +110,10 @@ def pack_b(b: Array, name: str, layout: int, tile: tuple[int, int] | None = None
 
 def unpack_c(raw: Array, name: str, M: int, N: int, native: bool) -> Array:
     """C [M,N] from the bytes a run left; native is [N/c, M, c]."""
-    values = raw.view(STORED[name])
+    values: Array = raw.view(STORED[name])
     if not native:
-        return values.reshape(M, N)
-    return values.reshape(-1, M, C_CELL[name]).transpose(1, 0, 2).reshape(M, -1)[:, :N]
+        return np.asarray(values.reshape(M, N))
+    return np.asarray(values.reshape(-1, M, C_CELL[name]).transpose(1, 0, 2).reshape(M, -1)[:, :N])
 
 
 def to_bf16(values: NDArray[np.float32]) -> NDArray[np.uint16]:
@@ -126,7 +126,7 @@ def to_bf16(values: NDArray[np.float32]) -> NDArray[np.uint16]:
     above = np.abs(high.view(np.float32).astype(np.float64) - exact)
     odd = (low >> np.uint32(16)) & np.uint32(1)
     up = (above < below) | ((above == below) & (odd == 1))
-    return (np.where(up, high, low) >> np.uint32(16)).astype(np.uint16)
+    return np.asarray(np.where(up, high, low) >> np.uint32(16), np.uint16)
 
 
 def product(a: Array, b: Array) -> Array:

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "compare.h"
 #include "compute.h"
 #include "faults.h"
 #include "settings.h"
@@ -23,7 +24,9 @@ static bool by_reference(const mock_context *context, mock_operand_id id) {
 /* Keeps bytes as raw. Notes a change only where they differ, so that what was prepared from them stays good. */
 static int keep(mock_operand *operand, const unsigned char *bytes, size_t size) {
   bool compares = mock_settings_get()->memo != MEMO_OFF;
-  if (compares && operand->raw && operand->raw_size == size && memcmp(operand->raw, bytes, size) == 0) return 0;
+  if (compares && operand->raw && operand->raw_size == size &&
+      mock_same_bytes(operand->raw, bytes, size, mock_settings_get()->threads))
+    return 0;
   if (operand->raw_room < size) {
     unsigned char *room = realloc(operand->raw, size);
     if (!room) return -1;

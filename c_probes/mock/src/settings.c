@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "api.h"
+#include "kernels/gemm_s8.h"
 
 #define ERROR_SIZE 2048
 #define CONFIG_MAX_BYTES (1 << 20)
@@ -268,7 +269,8 @@ static int read_all(mock_settings *settings, char *error, size_t size) {
                                          FAULT_CONTEXTS_SERIALISED};
   for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++) settings->timing_on |= settings->faults[speeds[i]].on;
   if (settings->point_count) settings->timing_on = true;
-  return 0;
+  const char *kernel_error = mock_gemm_s8_error();
+  return kernel_error ? complain(error, size, "%s", kernel_error) : 0;
 }
 
 static mock_settings the_settings;
