@@ -103,15 +103,19 @@ static bool take_burst(const struct crew *crew, int sample, struct scaling_row *
 static bool measure(struct session *session, struct crew *crew, struct scaling_row *result) {
   struct sample_plan plan;
   if (!calibrate(session, crew, &plan)) return false;
-  result->row.timing.runs_per_sample = plan.runs_per_sample;
   session_step(session, "run %d contexts together, %d runs each", crew->count, plan.runs_per_sample);
   for (int sample = 0; sample < plan.samples;) {
     for (int i = 0; i < crew->count && sample + 1 == plan.samples; i++)
       if (!matmul_reset_C(&crew->workers[i].m)) return false;
     if (!crew_burst(crew, plan.runs_per_sample)) return false;
+    result->row.timing.runs_per_sample = plan.runs_per_sample;
     if (take_burst(crew, sample, result)) {
       sample++;
-    } else if (++result->lone_bursts > plan.samples) { /* a burst without overlap is made again, but not for ever */
+    } else if (++result->lone_bursts <= 8 && plan.runs_per_sample <= MAX_BURST_RUNS / 2) {
+      /* On a busy machine a short burst fits into one turn on the CPU. All samples anew, each twice as long. */
+      plan.runs_per_sample *= 2;
+      sample = 0;
+    } else {
       result->row.verdict = "could-not-run";
       snprintf(result->row.reason, sizeof result->row.reason,
                "in %d bursts the %d contexts did not run at the same time: their threads do not get to the CPU together",

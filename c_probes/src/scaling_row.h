@@ -10,7 +10,7 @@ struct scaling_row {
   struct row row;
   double window_us[MAX_SAMPLES], overlap[MAX_SAMPLES]; /* overlap: common window / first start to last end */
   double context_us[MAX_MASKS][MAX_SAMPLES];           /* per run */
-  int lone_bursts; /* left out because the contexts did not overlap */
+  int lone_bursts; /* bursts in which the contexts did not overlap; sampling began anew after each */
   double scaling;                                      /* against one context */
 };
 

@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from probe_runs import BUILD, HERE, ROOT, SANITIZE, Probes, make
+
+from tests.c_probes.probe_runs import BUILD, HERE, ROOT, SANITIZE, Probes, make
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from probe_runs import Probes, Run
+from tests.c_probes.probe_runs import Probes, Run
 
 StandIn = Callable[..., Path]
 

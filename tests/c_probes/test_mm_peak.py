@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from probe_runs import Probes, Run
+
+from tests.c_probes.probe_runs import Probes, Run
 
 SMALL = ("--json", "--shape", "33x64x64", "--seconds", "0.01")
 StandIn = Callable[..., Path]

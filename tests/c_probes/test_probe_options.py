@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from probe_runs import Probes
+
+from tests.c_probes.probe_runs import Probes
 
 PROGRAMS = ("mm_peak", "mm_concurrent", "mm_dtypes")
 StandIn = Callable[..., Path]
@@ -49,9 +50,7 @@ def test_help_names_every_exit_code_and_needs_no_library(probes: Probes, program
         ("mm_dtypes", ["--deadline", "soon"], "number of seconds"),
     ],
 )
-def test_bad_usage_is_one_sentence_and_exit_2(
-    probes: Probes, program: str, arguments: list[str], words: str
-) -> None:
+def test_bad_usage_is_one_sentence_and_exit_2(probes: Probes, program: str, arguments: list[str], words: str) -> None:
     run = probes.run(program, *arguments)
     assert run.code == 2
     assert run.out == ""
