@@ -4,7 +4,8 @@
 Fields, all optional: ``nodes`` (path -> [kind, mode, uid, gid, major, minor]; major and minor null for no device),
 ``links`` (path -> target), ``names`` (path -> list), ``refused`` (path -> [refusal, detail], or "kind path" for one way
 of asking), ``accessible`` (path -> bool), ``holders`` (``/proc/<pid>/fd`` -> [node or null, files]), ``second`` (paths
-whose second reading lies under ``/.rknpu/second``), and ``live`` (what calls answered: see :class:`probes.live.Live`).
+whose second reading lies under ``/.rknpu/second``), ``flat`` (true in a capture: links are not followed), and
+``live`` (what calls answered: see :class:`probes.live.Live`).
 A manifest that is damaged counts as absent: a tree from a stranger must not stop the probe.
 """
 
@@ -80,6 +81,11 @@ class Manifest:
             return None
         device = isinstance(row[4], int) and isinstance(row[5], int)
         return NodeRow(row[0], row[1] & 0o7777, row[2], row[3], (row[4], row[5]) if device else None)
+
+    @property
+    def flat(self) -> bool:
+        """Whether every file lies under the path it was asked for, links followed already: a capture."""
+        return self.data.get("flat") is True
 
     def link(self, path: str) -> str | None:
         row = self._table("links").get(path)

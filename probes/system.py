@@ -18,20 +18,17 @@ from __future__ import annotations
 
 import errno
 import os
-import queue
 import stat
-import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from probes import paths
-from probes.live import Live, live_here
+from probes.answers import Answer, Node, Refusal, Refused, kind_of, printable, read_plain, why
+from probes.live import DrmVersion, Live, live_here
 from probes.manifest import Manifest, load_manifest
+from probes.worker import Worker
 
 DEFAULT_LIMIT = 256 * 1024
 MAX_LIST = 4096
@@ -41,90 +38,8 @@ PATIENCE_SECONDS = 4.0
 T = TypeVar("T")
 
 
-class Refusal(str, Enum):
-    """Why there is no answer."""
-
-    ABSENT = "absent"
-    PERMISSION = "permission denied"
-    TOO_LARGE = "larger than the limit"
-    NOT_TEXT = "not text"
-    NOT_A_FILE = "not a plain file"
-    TIMED_OUT = "did not answer in time"
-    LOOP = "loop of symbolic links"
-    FAILED = "read failed"
-
-
 class PathNotListed(ValueError):
     """The program asked for a path that ``probes.paths`` does not list: add it there, with its purpose."""
-
-
-@dataclass(frozen=True)
-class Answer(Generic[T]):
-    """What came of asking for ``path``: a value, or a refusal with the detail the system gave."""
-
-    path: str
-    value: T | None
-    refusal: Refusal | None = None
-    detail: str = ""
-
-    @property
-    def reason(self) -> str:
-        """One clause for a report: which path, and why it gave nothing."""
-        if self.refusal is None:
-            return f"{self.path}: no usable value"
-        return f"{self.path}: {self.refusal.value}" + (f" ({self.detail})" if self.detail else "")
-
-    @property
-    def needs_root(self) -> bool:
-        return self.refusal is Refusal.PERMISSION
-
-
-@dataclass(frozen=True)
-class Node:
-    """Metadata of a path, links followed: ``kind`` is file, dir, char, block, fifo, socket or link."""
-
-    kind: str
-    mode: int
-    uid: int
-    gid: int
-    rdev: tuple[int, int] | None = None
-    accessible: bool | None = None
-
-
-class _Worker:
-    """One thread for calls that might never return. A call that is late costs the thread, not the run."""
-
-    def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[Any] | None = None
-
-    def call(self, job: Callable[[], T], seconds: float) -> T:
-        """The job's result; TimeoutError when late; the job's own OSError otherwise."""
-        if self._jobs is None:
-            self._jobs = queue.SimpleQueue()
-            threading.Thread(target=_serve, args=(self._jobs,), name="board-reader", daemon=True).start()
-            weakref.finalize(self, self._jobs.put, None)
-        answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
-        self._jobs.put((job, answer))
-        try:
-            good, value = answer.get(timeout=seconds)
-        except queue.Empty:
-            self._jobs.put(None)
-            self._jobs = None
-            raise TimeoutError from None
-        if not good:
-            raise value
-        result: T = value
-        return result
-
-
-def _serve(jobs: queue.SimpleQueue[Any]) -> None:
-    while (item := jobs.get()) is not None:
-        job, answer = item
-        try:
-            answer.put((True, job()))
-        except Exception as error:  # handed to the caller, who asked for the call
-            answer.put((False, error))
-        del item, job, answer
 
 
 class System:
@@ -143,10 +58,10 @@ class System:
         self.manifest: Manifest = Manifest() if self.is_live else load_manifest(self.root)
         self.live: Live = live or (live_here() if self.is_live else self.manifest.live())
         self.answers: dict[tuple[str, str], Answer[Any]] = {}
-        self._read_file = read_file or _read_plain
+        self._read_file = read_file or read_plain
         self._file_seconds = file_seconds
         self._patience = PATIENCE_SECONDS
-        self._worker = _Worker()
+        self._worker = Worker()
 
     # ---- what the probes ask -----------------------------------------------------------------------------------
 
@@ -203,6 +118,23 @@ class System:
         self._check_look(path)
         return self._ask("holders", path, lambda: self._holders(path, nodes))
 
+    def drm_version(self, path: str) -> DrmVersion | None:
+        """Who drives the node, by DRM_IOCTL_VERSION: the only call on a device at level quick. Wakes nothing."""
+        self._check_look(path)
+        return self._ask("drm", path, lambda: self.live.drm_version(path)).value
+
+    def klog(self) -> Answer[str]:
+        """The kernel's ring buffer."""
+
+        def take() -> str:
+            text, reason = self.live.klog()
+            if text is None:
+                denied = any(word in reason.lower() for word in ("permitted", "denied"))
+                raise Refused(Refusal.PERMISSION if denied else Refusal.ABSENT, reason)
+            return text
+
+        return self._ask("klog", "kernel ring buffer", take)
+
     # ---- how it is answered ------------------------------------------------------------------------------------
 
     def _check_look(self, path: str) -> None:
@@ -230,7 +162,7 @@ class System:
             self._patience -= time.monotonic() - started
             return Answer(path, None, Refusal.TIMED_OUT, f"{seconds:.2g} s")
         except OSError as error:
-            return Answer(path, None, *_why(error))
+            return Answer(path, None, *why(error))
         except ValueError as error:
             return Answer(path, None, Refusal.FAILED, str(error))
 
@@ -242,10 +174,10 @@ class System:
         if paths.never_read(inside):
             raise PermissionError(errno.EPERM, "never read by this kit")
         if not stat.S_ISREG(metadata.st_mode):
-            raise _Refused(Refusal.NOT_A_FILE, _kind(metadata.st_mode))
+            raise Refused(Refusal.NOT_A_FILE, kind_of(metadata.st_mode))
         data = self._read_file(self._outside(inside), limit + 1)
         if len(data) > limit:
-            raise _Refused(Refusal.TOO_LARGE, f"limit {limit} bytes")
+            raise Refused(Refusal.TOO_LARGE, f"limit {limit} bytes")
         return data
 
     def _names(self, path: str) -> list[str]:
@@ -254,7 +186,7 @@ class System:
             return recorded
         inside, metadata = self._resolve(path)
         if not stat.S_ISDIR(metadata.st_mode):
-            raise _Refused(Refusal.NOT_A_FILE, _kind(metadata.st_mode))
+            raise Refused(Refusal.NOT_A_FILE, kind_of(metadata.st_mode))
         names: list[str] = []
         with os.scandir(self._outside(inside)) as entries:
             for entry in entries:
@@ -275,7 +207,7 @@ class System:
         device = stat.S_ISCHR(metadata.st_mode) or stat.S_ISBLK(metadata.st_mode)
         rdev = (os.major(metadata.st_rdev), os.minor(metadata.st_rdev)) if device else None
         mode = stat.S_IMODE(metadata.st_mode)
-        node = Node(_kind(metadata.st_mode), mode, metadata.st_uid, metadata.st_gid, rdev)
+        node = Node(kind_of(metadata.st_mode), mode, metadata.st_uid, metadata.st_gid, rdev)
         return Node(node.kind, mode, node.uid, node.gid, rdev, self._allowed(inside, node))
 
     def _allowed(self, inside: str, node: Node) -> bool | None:
@@ -298,7 +230,7 @@ class System:
         inside, _ = self._resolve(parent or "/")
         outside = self._outside(f"{inside.rstrip('/')}/{name}")
         if not stat.S_ISLNK(os.lstat(outside).st_mode):
-            raise _Refused(Refusal.NOT_A_FILE, "no symbolic link")
+            raise Refused(Refusal.NOT_A_FILE, "no symbolic link")
         return str(Path(outside).readlink())
 
     def _holders(self, path: str, nodes: Mapping[str, tuple[int, int] | None]) -> tuple[str | None, int]:
@@ -325,13 +257,6 @@ class System:
     def _outside(self, inside: str) -> str:
         return inside if self.is_live else str(self.root) + inside
 
-    def real(self, path: str) -> str | None:
-        """Where ``path`` leads inside the root, or None. For comparing two names of one thing."""
-        try:
-            return self._worker.call(lambda: self._resolve_name(path), self._file_seconds)
-        except (OSError, ValueError):
-            return None
-
     def _resolve_name(self, path: str) -> str:
         """As ``_resolve``, but the last component may be missing (it may stand in the manifest alone)."""
         try:
@@ -353,7 +278,7 @@ class System:
                 metadata = os.lstat(self._outside("/" + "/".join(done)))
                 continue
             here = "/" + "/".join([*done, part])
-            target = self.manifest.link(here)
+            target = None if self.manifest.flat else self.manifest.link(here)
             if target is None:
                 metadata = os.lstat(self._outside(here))
                 if not stat.S_ISLNK(metadata.st_mode):
@@ -362,73 +287,8 @@ class System:
                 target = str(Path(self._outside(here)).readlink())
             links += 1
             if links > MAX_LINKS:
-                raise _Refused(Refusal.LOOP, f"more than {MAX_LINKS} links")
+                raise Refused(Refusal.LOOP, f"more than {MAX_LINKS} links")
             if target.startswith("/"):
                 done = []
             todo.extend(step for step in reversed(target.split("/")) if step not in ("", "."))
         return "/" + "/".join(done), metadata
-
-
-class _Refused(OSError):
-    """Carries a refusal out of a job."""
-
-    def __init__(self, refusal: Refusal, detail: str) -> None:
-        super().__init__(0, detail)
-        self.refusal = refusal
-        self.detail = detail
-
-
-def _why(error: OSError) -> tuple[Refusal, str]:
-    if isinstance(error, _Refused):
-        return error.refusal, error.detail
-    table = {
-        errno.ENOENT: Refusal.ABSENT,
-        errno.ENOTDIR: Refusal.ABSENT,
-        errno.ENXIO: Refusal.ABSENT,
-        errno.ENODEV: Refusal.ABSENT,
-        errno.EACCES: Refusal.PERMISSION,
-        errno.EPERM: Refusal.PERMISSION,
-        errno.ELOOP: Refusal.LOOP,
-        errno.EAGAIN: Refusal.TIMED_OUT,
-    }
-    refusal = table.get(error.errno or 0, Refusal.FAILED)
-    detail = errno.errorcode.get(error.errno or 0, str(error)) if refusal is Refusal.FAILED else ""
-    return refusal, detail
-
-
-def _kind(mode: int) -> str:
-    kinds = (
-        (stat.S_ISREG, "file"),
-        (stat.S_ISDIR, "dir"),
-        (stat.S_ISCHR, "char"),
-        (stat.S_ISBLK, "block"),
-        (stat.S_ISFIFO, "fifo"),
-        (stat.S_ISSOCK, "socket"),
-        (stat.S_ISLNK, "link"),
-    )
-    return next((name for test, name in kinds if test(mode)), "unknown")
-
-
-def _read_plain(path: str, size: int) -> bytes:
-    """At most ``size`` bytes of a plain file. A file swapped for a device or FIFO in between does not block."""
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(path, flags)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _Refused(Refusal.NOT_A_FILE, "changed while it was opened")
-        data = bytearray()
-        while len(data) < size:
-            part = os.read(handle, min(65536, size - len(data)))
-            if not part:
-                break
-            data += part
-        return bytes(data)
-    finally:
-        os.close(handle)
-
-
-def printable(text: str) -> bool:
-    """Whether text holds no control characters except tab and line ends. A few replacement characters may pass."""
-    if any((char < " " and char not in "\t\n\r\f\x1b") or char == "\x7f" for char in text):
-        return False
-    return text.count("\ufffd") * 4 <= len(text)

@@ -57,7 +57,7 @@ def _nodes(pen: Pen) -> list[tuple[str, str]]:
     if not found:
         candidates = unknown or (render_nodes(pen) if not system.names("/sys/class/drm").value else [])
         for path in candidates:
-            answer = system.live.drm_version(path)
+            answer = system.drm_version(path)
             if answer is not None and answer.name == "rknpu":
                 found.append((path, "rknpu"))
     if not found:

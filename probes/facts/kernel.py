@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import zlib
 
+from probes.answers import Answer
 from probes.facts.parse import kernel_options, version
 from probes.facts.sheet import Pen
-from probes.system import Answer
 
 MAX_CONFIG = 2 * 1024 * 1024
 VENDOR_SERIES = ((4, 4), (4, 19), (5, 10), (6, 1))

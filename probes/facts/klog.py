@@ -23,7 +23,7 @@ def collect(pen: Pen) -> None:
     text, source, reason = _log(pen)
     if text is None:
         for key in ("klog.lines", "klog.faults", "klog.benign", "klog.driver", "klog.numbers"):
-            pen.put(key, None, source, reason=reason, needs_root="permitted" in reason or "denied" in reason)
+            pen.put(key, None, source, reason=reason, needs_root="denied" in reason)
         return
     found = sort_lines(text)
     pen.put("klog.lines", found["counts"], source)
@@ -34,13 +34,13 @@ def collect(pen: Pen) -> None:
 
 
 def _log(pen: Pen) -> tuple[str | None, str, str]:
-    text, why = pen.system.live.klog()
-    if text is not None:
-        return text, "kernel ring buffer", ""
+    ring = pen.system.klog()
+    if ring.value is not None:
+        return ring.value, ring.path, ""
     saved = pen.system.text("/var/log/dmesg", limit=8 * 1024 * 1024)
     if saved.value is not None:
         return saved.value, "/var/log/dmesg", ""
-    return None, "kernel ring buffer", why
+    return None, ring.path, ring.reason
 
 
 def sort_lines(text: str) -> dict[str, Any]:
@@ -75,6 +75,14 @@ def sort_lines(text: str) -> dict[str, Any]:
         "driver": driver,
         "numbers": numbers,
     }
+
+
+def worth_keeping(line: str) -> bool:
+    """Whether a line of the log says anything to this module. All others may hold anything about anyone."""
+    text = STAMP.sub("", line[:MAX_LINE]).strip()
+    numbers: dict[str, Any] = {}
+    _common_numbers(text, numbers)
+    return bool(numbers) or classify(text) is not None
 
 
 def initialized(line: str) -> dict[str, Any] | None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from probes.system import Answer, System
+from probes.answers import Answer
+from probes.system import System
 from reports.contract import Fact, JsonValue, Provenance
 from reports.events import Event
 

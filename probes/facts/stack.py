@@ -106,7 +106,7 @@ def _stack(pen: Pen, rows: list[dict[str, Any]]) -> tuple[str | None, str]:
         ):
             return _rknpu(pen, rows)
     for path in render_nodes(pen):
-        answer = pen.system.live.drm_version(path)
+        answer = pen.system.drm_version(path)
         if answer is not None and answer.name in ("rknpu", "rocket"):
             return _rknpu(pen, rows) if answer.name == "rknpu" else ("rocket", f"DRM name of {path}")
     return None, "no witness"

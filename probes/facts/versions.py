@@ -55,7 +55,7 @@ def _ask_drm(pen: Pen, routes: dict[str, Any]) -> None:
     """The DRM core's answer, where the node may be opened. It wakes nothing."""
     node = pen.sheet.text("npu.device_node") or ""
     if pen.sheet.flag("npu.device_accessible") and node.startswith("/dev/dri/"):
-        answer = pen.system.live.drm_version(node)
+        answer = pen.system.drm_version(node)
         if answer is not None and answer.name == "rknpu":
             routes[f"DRM_IOCTL_VERSION {node}"] = dotted(answer.version)
             return
