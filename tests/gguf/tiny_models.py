@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small valid models of each architecture; the shapes are written out by hand, as llama.cpp expects them."""
+
+from __future__ import annotations
+
+import crafted_gguf as craft
+
+LAYERS, EMBD, HEADS, KV_HEADS, FF, VOCAB = 2, 64, 4, 2, 96, 8
+HEAD = {"llama": 16, "qwen2": 16, "qwen3": 32, "gemma2": 32, "gemma3": 32}
+
+Keys = dict[str, bytes]
+Tensors = dict[str, tuple[int, ...]]
+
+
+def keys_of(architecture: str) -> Keys:
+    """Key name to its whole entry, so that a test can replace, add or drop one."""
+    a = architecture
+    keys: Keys = {
+        "general.architecture": craft.key_text("general.architecture", a),
+        f"{a}.block_count": craft.key_u32(f"{a}.block_count", LAYERS),
+        f"{a}.context_length": craft.key_u32(f"{a}.context_length", 128),
+        f"{a}.embedding_length": craft.key_u32(f"{a}.embedding_length", EMBD),
+        f"{a}.feed_forward_length": craft.key_u32(f"{a}.feed_forward_length", FF),
+        f"{a}.attention.head_count": craft.key_u32(f"{a}.attention.head_count", HEADS),
+        f"{a}.attention.head_count_kv": craft.key_u32(f"{a}.attention.head_count_kv", KV_HEADS),
+        f"{a}.attention.layer_norm_rms_epsilon": craft.key_f32(f"{a}.attention.layer_norm_rms_epsilon", 1e-6),
+        f"{a}.rope.freq_base": craft.key_f32(f"{a}.rope.freq_base", 10000.0),
+        "tokenizer.ggml.model": craft.key_text("tokenizer.ggml.model", "gpt2"),
+        "tokenizer.ggml.tokens": craft.key_array("tokenizer.ggml.tokens", craft.STRING, list("abcdefgh")),
+        "tokenizer.ggml.token_type": craft.key_array("tokenizer.ggml.token_type", craft.I32, [1] * VOCAB),
+        "tokenizer.ggml.eos_token_id": craft.key_u32("tokenizer.ggml.eos_token_id", 7),
+    }
+    if HEAD[a] * HEADS != EMBD:
+        for name in (f"{a}.attention.key_length", f"{a}.attention.value_length"):
+            keys[name] = craft.key_u32(name, HEAD[a])
+    if a.startswith("gemma"):
+        name = f"{a}.attention.sliding_window"
+        keys[name] = craft.key_u32(name, 16)
+    return keys
+
+
+def tensors_of(architecture: str) -> Tensors:
+    """Tensor name to dims in GGUF order."""
+    head = HEAD[architecture]
+    tensors: Tensors = {"token_embd.weight": (EMBD, VOCAB), "output_norm.weight": (EMBD,)}
+    for layer in range(LAYERS):
+        b = f"blk.{layer}."
+        tensors |= {
+            b + "attn_norm.weight": (EMBD,),
+            b + "attn_q.weight": (EMBD, 4 * head),
+            b + "attn_k.weight": (EMBD, 2 * head),
+            b + "attn_v.weight": (EMBD, 2 * head),
+            b + "attn_output.weight": (4 * head, EMBD),
+            b + "ffn_norm.weight": (EMBD,),
+            b + "ffn_gate.weight": (EMBD, FF),
+            b + "ffn_up.weight": (EMBD, FF),
+            b + "ffn_down.weight": (FF, EMBD),
+        }
+        if architecture == "qwen2":
+            tensors |= {b + "attn_q.bias": (4 * head,), b + "attn_k.bias": (2 * head,), b + "attn_v.bias": (2 * head,)}
+        if architecture in ("qwen3", "gemma3"):
+            tensors |= {b + "attn_q_norm.weight": (head,), b + "attn_k_norm.weight": (head,)}
+        if architecture.startswith("gemma"):
+            tensors |= {b + "post_attention_norm.weight": (EMBD,), b + "post_ffw_norm.weight": (EMBD,)}
+    return tensors
+
+
+def assemble(keys: Keys, tensors: Tensors, kind: int = craft.GGML_F32) -> bytes:
+    """The file; F32 or Q8_0 for the matrices, F32 for the vectors, data one after the other, all bytes 0x11."""
+    rows, data = [], b""
+    for name, dims in tensors.items():
+        own = kind if len(dims) > 1 else craft.GGML_F32
+        elements = 1
+        for dim in dims:
+            elements *= dim
+        size = elements * 4 if own == craft.GGML_F32 else elements // 32 * 34
+        rows.append(craft.tensor(name, dims, own, len(data)))
+        data += craft.pad(b"\x11" * size)
+    return craft.gguf(list(keys.values()), rows, data)
+
+
+def model(architecture: str, kind: int = craft.GGML_F32) -> bytes:
+    return assemble(keys_of(architecture), tensors_of(architecture), kind)
