@@ -60,12 +60,24 @@ static void void_row(struct row *row, int worker, const struct matmul *m, int co
   snprintf(row->reason, sizeof row->reason, "worker %d (core mask %d): %s", worker, m->problem.core_mask, m->reason);
 }
 
+/* All of every C; a context that was wrong before is not judged again. */
+static void check_all(struct session *session, struct crew *crew, const char *when) {
+  const struct oracle *oracles[MAX_MASKS];
+  for (int i = 0; i < crew->count; i++) oracles[i] = &crew->workers[i].m.oracle;
+  session_step(session, "check C of %d contexts", crew->count);
+  for (int i = 0; i < crew->count; i++)
+    if (!crew->workers[i].m.verdict) matmul_check(&crew->workers[i].m, when, oracles, crew->count);
+}
+
 /* How many bursts of how many runs: one burst of one run each tells. At least two runs, so that the window is more than
  * one run's overlap, and at least 10 ms, beside which the time that the threads need to wake up is small. */
 static bool calibrate(struct session *session, struct crew *crew, struct sample_plan *plan) {
   double slowest = 0;
   session_step(session, "calibrate %d contexts", crew->count);
+  for (int i = 0; i < crew->count; i++)
+    if (!matmul_reset_C(&crew->workers[i].m)) return false;
   if (!crew_burst(crew, 1)) return false;
+  check_all(session, crew, "first run together");
   for (int i = 0; i < crew->count; i++) {
     const double us = crew->workers[i].ends_us[0] - crew->workers[i].start_us;
     slowest = us > slowest ? us : slowest;
@@ -126,13 +138,6 @@ static bool measure(struct session *session, struct crew *crew, struct scaling_r
   return true;
 }
 
-static void check_all(struct session *session, struct worker *workers, int count) {
-  const struct oracle *oracles[MAX_MASKS];
-  for (int i = 0; i < count; i++) oracles[i] = &workers[i].m.oracle;
-  session_step(session, "check C of %d contexts", count);
-  for (int i = 0; i < count; i++) matmul_check(&workers[i].m, "last burst", oracles, count);
-}
-
 /* Row n: the contexts 0..n-1, of which the last one was made for it. */
 static void make_row(struct session *session, struct worker *workers, int count, struct scaling_row *result) {
   struct crew crew;
@@ -152,7 +157,7 @@ static void make_row(struct session *session, struct worker *workers, int count,
   }
   row->verdict = "passed";
   if (measure(session, &crew, result)) {
-    check_all(session, workers, count);
+    check_all(session, &crew, "last burst");
     row->exact = true;
   }
   crew_stop(&crew);

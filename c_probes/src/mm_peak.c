@@ -10,8 +10,8 @@
 static const char method[] =
     "One context at a time. Each sample is the wall time of rknn_matmul_run, several in a row, on data already bound; "
     "creation, allocation, packing and binding are outside. The first run is kept apart (cold_run_us). Rate = 2 M K N / "
-    "time per run; median and MAD over the samples. Every element of C is compared with an exact oracle after the first "
-    "and after the last run. Spoiled by clocks that are not at their maximum, by heat, and by any other user of the NPU, "
+    "time per run; median and MAD over the samples. Every element of C is compared with an exact oracle after the first, "
+    "the second and the last run. Spoiled by clocks that are not at their maximum, by heat, and by any other user of the NPU, "
     "the memory or the calling CPU core.";
 
 static const struct program program = {
