@@ -7,8 +7,6 @@ import resource
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from reference_engine.gguf_file import GgufError, open_gguf
 from reference_engine.gguf_inspect import inspect
 from reference_engine.gguf_page import render

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import crafted_gguf as craft
-from crafted_gguf import ARRAY, STRING, U8, U16, gguf, header, key, key_u32, string, tensor, u32, u64
+from tests.gguf import crafted_gguf as craft
+from tests.gguf.crafted_gguf import ARRAY, STRING, U8, U16, gguf, header, key, key_u32, string, tensor, u32, u64
 
 HEADER = 24
 I64_MAX = 2**63 - 1

@@ -13,15 +13,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import limited_reader
-from mutations import mutate, seed_files
-
 from reference_engine.gguf_file import GgufError, GgufFile, open_gguf
 from reference_engine.gguf_hparams import check_hparams
 from reference_engine.gguf_inspect import inspect
 from reference_engine.gguf_page import render
 from reference_engine.gguf_shapes import check_shapes
 from reference_engine.gguf_values import GgufArray
+from tests.gguf import limited_reader
+from tests.gguf.mutations import mutate, seed_files
 
 
 def use(model: GgufFile) -> str:

@@ -7,8 +7,8 @@ import random
 import struct
 from collections.abc import Callable
 
-import crafted_gguf as craft
-import tiny_models
+from tests.gguf import crafted_gguf as craft
+from tests.gguf import tiny_models
 
 INTERESTING = (
     *(0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 31, 32, 33, 63, 64, 255, 256, 65535, 65536),

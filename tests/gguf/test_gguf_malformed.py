@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import crafted_gguf as craft
 import pytest
-from malformed_corpus import CASES, Case
 
 from reference_engine import gguf_errors
 from reference_engine.gguf_file import GgufError, Limits, open_gguf
 from reports.catalogue import CATALOGUE
 from reports.contract import Severity
+from tests.gguf import crafted_gguf as craft
+from tests.gguf.malformed_corpus import CASES, Case
 
 Write = Callable[..., Path]
 ROOT = Path(__file__).parents[2]
@@ -77,7 +77,7 @@ def test_whole_corpus_fits_into_64_mb_of_address_space(tmp_path: Path) -> None:
     for index, case in enumerate(CASES):
         (tmp_path / f"{index:03d}.gguf").write_bytes(case.raw)
     child = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("limited_reader.py")), str(tmp_path)],
+        [sys.executable, "-m", "tests.gguf.limited_reader", str(tmp_path)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -90,7 +90,7 @@ def test_whole_corpus_fits_into_64_mb_of_address_space(tmp_path: Path) -> None:
 
 def test_the_limit_of_that_test_does_stop_a_greedy_reader(tmp_path: Path) -> None:
     child = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("limited_reader.py")), "--greedy"],
+        [sys.executable, "-m", "tests.gguf.limited_reader", "--greedy"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -10,19 +10,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from mutations import MUTATIONS, mutate, seed_files
 
 from reference_engine.gguf_file import open_gguf
 from reference_engine.gguf_hparams import check_hparams
+from tests.gguf.mutations import MUTATIONS, mutate, seed_files
 
-CHILD = Path(__file__).with_name("mutation_child.py")
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(("seed", "cases"), [(1, 5000), (2, 5000)])
 def test_damaged_files_are_parsed_or_refused_within_bounds(seed: int, cases: int, tmp_path: Path) -> None:
     child = subprocess.run(
-        [sys.executable, "-W", "error", str(CHILD), str(tmp_path), str(seed), str(cases)],
-        cwd=CHILD.parents[2],
+        [sys.executable, "-W", "error", "-m", "tests.gguf.mutation_child", str(tmp_path), str(seed), str(cases)],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=300,

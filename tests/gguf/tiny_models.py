@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import crafted_gguf as craft
+from tests.gguf import crafted_gguf as craft
 
 LAYERS, EMBD, HEADS, KV_HEADS, FF, VOCAB = 2, 64, 4, 2, 96, 8
 HEAD = {"llama": 16, "qwen2": 16, "qwen3": 32, "gemma2": 32, "gemma3": 32}
