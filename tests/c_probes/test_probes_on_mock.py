@@ -62,15 +62,19 @@ def test_older_runtimes_cost_capabilities_not_the_run(probes: Probes, mock_libra
 
 
 def test_the_published_rates_come_back_from_the_campaign_timing(probes: Probes, mock_library: Path) -> None:
-    """Loose on purpose: the machine that runs the tests is shared. The exact figures are measured by hand."""
+    """Loose, and by the best sample: the machine that runs the tests is shared, and load only ever slows a run down.
+
+    The exact figures are measured by hand on a quiet machine.
+    """
     env = {"RKNN_MOCK_TIMING": "campaign"}
-    shapes = ("--shape", "1024x1024x1024", "--shape", "64x10240x512")
-    run = probes.run("mm_peak", "--json", "--seconds", "0.2", *shapes, library=mock_library, env=env)
-    square, cliff = run.rows
-    assert square["median"] == pytest.approx(0.69, rel=0.25)
-    assert square["median"] / cliff["median"] > 7  # 14 by the model; the fixed cost per run blurs a small shape
+    shapes = ("--shape", "1536x2048x1536", "--shape", "32x10240x512")
+    run = probes.run("mm_peak", "--json", "--seconds", "0.3", *shapes, library=mock_library, env=env)
+    square, cliff = (max(row["samples"]) for row in run.rows)
+    assert 0.45 < square < 0.72
+    assert square / cliff > 7  # 14 by the model; the fixed cost per run blurs a small shape
     run = probes.run(
-        "mm_concurrent", "--json", "--seconds", "0.3", "--shape", "1024x1024x1024", library=mock_library, env=env
+        "mm_concurrent", "--json", "--seconds", "0.3", "--shape", "1536x2048x1536", library=mock_library, env=env
     )
     assert [row["verdict"] for row in run.rows] == ["passed"] * 3
-    assert run.rows[2]["evidence"]["scaling_against_one"] == pytest.approx(2.65, rel=0.25)
+    one, three = max(run.rows[0]["samples"]), max(run.rows[2]["samples"])
+    assert 1.3 < three / one < 3.1  # 2.65 by the model
