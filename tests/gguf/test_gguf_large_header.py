@@ -103,7 +103,7 @@ def test_a_sparse_model_of_many_gigabytes_opens_lazily(tmp_path: Path) -> None:
     tracemalloc.start()
     with open_gguf(path) as model:
         assert model.tensor_bytes > 12 * gigabyte
-        assert not model.tensors["t11"].raw()[-1].any()
+        assert bytes(model.tensors["t11"].data()[-34:]) == bytes(34)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4 * 2**20
