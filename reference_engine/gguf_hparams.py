@@ -259,20 +259,19 @@ def _kv_heads_divide_heads(values: Values, table: Architecture, metadata: Metada
             return
 
 
-def _rope_is_even(values: Values, table: Architecture, metadata: Metadata, problems: list[GgufError]) -> None:
-    (n_rot,) = _ints(values, "rope.dimension_count")
+def _rope_turns_pairs_of_the_head(
+    values: Values, table: Architecture, metadata: Metadata, problems: list[GgufError]
+) -> None:
+    (n_rot,), (head,) = _ints(values, "rope.dimension_count"), _ints(values, "attention.key_length")
+    given = f"{table.name}.rope.dimension_count" in metadata
+    suffix = "rope.dimension_count" if given else "attention.key_length"  # which then serves for both
     if n_rot % 2:
-        _refuse(problems, table, metadata, "rope.dimension_count", f"is {n_rot}; dimensions turn in pairs")
-
-
-def _rope_fits_head(values: Values, table: Architecture, metadata: Metadata, problems: list[GgufError]) -> None:
-    (n_rot,) = _ints(values, "rope.dimension_count")
-    (head,) = _ints(values, "attention.key_length")
-    if n_rot > head:
-        _refuse(problems, table, metadata, "rope.dimension_count", f"is {n_rot}, more than key_length {head}")
+        _refuse(problems, table, metadata, suffix, f"is {n_rot}; dimensions turn in pairs")
+    elif n_rot > head:
+        _refuse(problems, table, metadata, suffix, f"is {n_rot}, more than key_length {head}")
     elif table.rope_is_whole_head and n_rot != head:
         # llama.cpp refuses it too: its llama graph turns the whole head.
-        _refuse(problems, table, metadata, "rope.dimension_count", f"is {n_rot}; it must equal key_length {head}")
+        _refuse(problems, table, metadata, suffix, f"is {n_rot}; it must equal key_length {head}")
 
 
 def _key_equals_value_length(
@@ -285,7 +284,6 @@ def _key_equals_value_length(
 
 _RELATIONS: tuple[Relation, ...] = (
     _kv_heads_divide_heads,
-    _rope_is_even,
-    _rope_fits_head,
+    _rope_turns_pairs_of_the_head,
     _key_equals_value_length,
 )

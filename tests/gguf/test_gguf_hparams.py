@@ -35,7 +35,7 @@ def with_keys(architecture: str, *entries: tuple[str, bytes | None]) -> bytes:
         if entry is None:
             del keys[full]
         else:
-            keys[full] = entry.replace(b"@", b"") if False else entry
+            keys[full] = entry
     return tiny_models.assemble(keys, tiny_models.tensors_of(architecture))
 
 

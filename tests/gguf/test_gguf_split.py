@@ -56,7 +56,7 @@ def test_any_part_opens_the_whole_set(opened: int, header_only: bool, tmp_path: 
 def test_a_missing_part_is_named(tmp_path: Path) -> None:
     paths = three(tmp_path)
     paths[1].unlink()
-    with pytest.raises(GgufError, match="'m-00002-of-00003.gguf'") as caught:
+    with pytest.raises(GgufError, match=r"'m-00002-of-00003\.gguf'") as caught:
         open_gguf(paths[0])
     assert caught.value.code == "NPU-F026"
     assert caught.value.path == paths[0]
@@ -66,7 +66,7 @@ def test_many_missing_parts_are_counted(tmp_path: Path) -> None:
     (first,) = write_set(tmp_path, [part(0, 1, [])])
     many = first.with_name("m-00001-of-00500.gguf")
     many.write_bytes(part(0, 500, ["a"]))
-    with pytest.raises(GgufError, match="499 of them are not beside this one.*and 494 more") as caught:
+    with pytest.raises(GgufError, match=r"499 of them are not beside this one.*and 494 more") as caught:
         open_gguf(many)
     assert len(caught.value.message) < 600
 
