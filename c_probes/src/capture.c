@@ -21,6 +21,9 @@ void capture_start(struct capture *capture) {
   capture->err = capture->err_fd >= 0 ? fdopen(capture->err_fd, "w") : NULL;
   capture->log_fd = -1;
   if (!capture->out || !capture->err) { /* closed descriptors: write where we can */
+    if (capture->out) fclose(capture->out);
+    if (capture->err) fclose(capture->err);
+    capture->err_fd = STDERR_FILENO;
     capture->out = stdout;
     capture->err = stderr;
     return;
