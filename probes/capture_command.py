@@ -41,8 +41,8 @@ def capture_command(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="rknpu-probe capture",
-        description="Saves the files that the probe reads as one tar, which replays as a root: the same report comes of "
-        "it on any machine. Personal data is taken out; no library and no device content goes in.",
+        description="Saves the files that the probe reads as one tar, which replays as a root: the same report comes "
+        "of it on any machine. Personal data is taken out; no library and no device content goes in.",
         epilog="Exit codes: 0 written, 2 usage.",
     )
     parser.add_argument(

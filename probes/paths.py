@@ -251,6 +251,8 @@ NEVER: tuple[str, ...] = (
     "/proc/kmsg",
     "/proc/kcore",
     "/dev/*",
+    "/dev/*/*",
+    "/dev/*/*/*",
     "/proc/*/mem",
     "/proc/*/environ",
 )

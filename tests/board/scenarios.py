@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tests.board import samples
-from tests.board.tree import interrupts, meminfo, npu_device
+from tests.board.tree import interrupts, meminfo, npu_device, zones
 
 CLEAN = "clean"
 HEALTHY = samples.ROCK5B_61
@@ -364,7 +364,7 @@ VERDICTS: tuple[Scenario, ...] = (
     Scenario(
         "NPU capped by heat",
         "rknn-cpp-Multithreading 44, 48",
-        healthy("/sys/class/devfreq/fdab0000.npu/max_freq = 800000000", samples.zones(("npu-thermal", 88000))),
+        healthy("/sys/class/devfreq/fdab0000.npu/max_freq = 800000000", zones(("npu-thermal", 88000))),
         "NPU-P015",
     ),
     Scenario(
@@ -505,6 +505,37 @@ VERDICTS: tuple[Scenario, ...] = (
             "/sys/class/devfreq/dmc/trans_stat =      From  :   To\\n           : 5280000002112000000   time(ms)\\n* 528000000:         0         0   1665752\\n 2112000000:         0         0         0\\nTotal transition : 0",
         ),
         "NPU-P017",
+    ),
+    Scenario(
+        "IOMMU of the NPU does not answer",
+        "driver strings",
+        healthy("dmesg rk_iommu fdab9000.iommu: Enable stall request timed out, status: 0x00004b"),
+        "NPU-K022",
+    ),
+    Scenario(
+        "driver in a domain it did not set",
+        "driver strings",
+        healthy("dmesg RKNPU: mismatch domain get from iommu_get_domain_for_dev"),
+        "NPU-K024",
+    ),
+    Scenario("job aborted", "driver strings", healthy("dmesg RKNPU: job abort, flags: 0x5, ret: -4"), "NPU-K026"),
+    Scenario(
+        "module replaced after boot",
+        "known from no report",
+        healthy("/sys/module/rknpu/version = 0.9.7"),
+        "NPU-V011",
+        also=("NPU-V009",),
+    ),
+    Scenario(
+        "NPU works for a user that cannot be seen",
+        "rknpu2 135",
+        healthy(
+            "- /sys/kernel/debug/rknpu/load",
+            "/sys/kernel/debug/rknpu/load = NPU load:  Core0: 97%, Core1:  0%, Core2:  0%,",
+            "/proc/812/fd dir",
+            "closed /proc/812/fd",
+        ),
+        "NPU-S004",
     ),
     Scenario(
         "a laptop",

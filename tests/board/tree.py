@@ -17,6 +17,7 @@
     env KUBERNETES_SERVICE_HOST=10.0.0.1               environment of who looks
     drm /dev/dri/renderD130 rknpu 0.9.8 20240828       what DRM_IOCTL_VERSION answers
     holder 4711 rkllm_server /dev/dri/renderD129       a process with that file open
+    closed /proc/812/fd                                open files of a process that this user may not see
     dmesg RKNPU fdab0000.npu: Adding to iommu group 0  a line of the kernel log
     # comment
 
@@ -68,7 +69,6 @@ def build(root: Path, *tables: str) -> Path:
 
 def _take(line: str, rows: dict[str, tuple[str, str]], manifest: dict[str, Any], dmesg: list[str]) -> None:
     word, _, rest = line.partition(" ")
-    live = manifest["live"]
     if word in ("", "#") or line.startswith("#"):
         return
     if word == "-":
@@ -78,18 +78,10 @@ def _take(line: str, rows: dict[str, tuple[str, str]], manifest: dict[str, Any],
             dmesg.clear()
     elif word == "dmesg":
         dmesg.append(rest)
-    elif word == "live":
-        for pair in rest.split():
-            key, _, value = pair.partition("=")
-            live[key] = (
-                value if key == "machine" else int(value) if key == "uid" else [int(n) for n in value.split(",")]
-            )
-    elif word == "env":
-        key, _, value = rest.partition("=")
-        live["environ"][key] = value
-    elif word == "drm":
-        path, name, version, *date = rest.split()
-        live["drm"][path] = [name, [int(part) for part in version.split(".")], date[0] if date else ""]
+    elif word in ("live", "env", "drm"):
+        _take_call(word, rest, manifest["live"])
+    elif word == "closed":
+        manifest["refused"][f"holders {rest}"] = ["permission denied", ""]
     elif word == "holder":
         pid, name, node = rest.split()
         rows[f"/proc/{pid}/comm"] = ("=", name)
@@ -100,6 +92,21 @@ def _take(line: str, rows: dict[str, tuple[str, str]], manifest: dict[str, Any],
         rows[word] = (kind, text)
     else:
         raise ValueError(f"no such line in a board table: {line!r}")
+
+
+def _take_call(word: str, rest: str, live: dict[str, Any]) -> None:
+    if word == "live":
+        for pair in rest.split():
+            key, _, value = pair.partition("=")
+            live[key] = (
+                value if key == "machine" else int(value) if key == "uid" else [int(n) for n in value.split(",")]
+            )
+    elif word == "env":
+        key, _, value = rest.partition("=")
+        live["environ"][key] = value
+    else:
+        path, name, version, *date = rest.split()
+        live["drm"][path] = [name, [int(part) for part in version.split(".")], date[0] if date else ""]
 
 
 def _write(root: Path, path: str, kind: str, text: str, manifest: dict[str, Any]) -> None:
