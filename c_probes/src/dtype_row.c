@@ -107,11 +107,12 @@ void dtype_row_fill(struct row *row, const struct dtype_shared *shared, int type
   }
   if (end->how == CRASHED) {
     row->verdict = "crashed";
-    snprintf(row->reason, sizeof row->reason, "%s during step: %s", guard_signal_name(end->signal, room, sizeof room),
-             shared->step);
+    snprintf(row->reason, sizeof row->reason, "%s during step: %s",
+             guard_signal_name(end->signal, room, sizeof room), shared->step);
   } else if (end->how == TIMED_OUT) {
     row->verdict = "timed-out";
-    snprintf(row->reason, sizeof row->reason, "killed after %.1f s during step: %s", end->duration_us / 1e6, shared->step);
+    snprintf(row->reason, sizeof row->reason, "killed after %.1f s during step: %s", end->duration_us / 1e6,
+             shared->step);
   } else if (end->how == NO_CHILD) {
     snprintf(row->reason, sizeof row->reason, "fork failed: %s", strerror(end->error));
   } else if (end->exit_code != 0) {
@@ -121,7 +122,8 @@ void dtype_row_fill(struct row *row, const struct dtype_shared *shared, int type
     judge_trials(row, shared);
   }
   if (end->how == ENDED && end->exit_code == 0) add_notes(row, shared);
-  if (shown && shown->m.create_code == 0 && shown->m.io.attr.A.n_dims) compare_types(shown, mismatch, sizeof mismatch);
+  if (shown && shown->m.create_code == 0 && shown->m.io.attr.A.n_dims)
+    compare_types(shown, mismatch, sizeof mismatch);
   if (mismatch[0]) append(row->note, sizeof row->note, mismatch);
 
   json_open(&row->parameters, '{');
@@ -145,6 +147,7 @@ void dtype_row_fill(struct row *row, const struct dtype_shared *shared, int type
   put_trials(row, shared);
   if (log[0]) json_put_string(json, "log", log);
   json_close(json, '}');
-  row->reason_is_plain = strcmp(row->verdict, "unsupported") == 0 && shown && shown->m.create_code == RKNN_ERR_PARAM_INVALID;
+  row->reason_is_plain =
+      strcmp(row->verdict, "unsupported") == 0 && shown && shown->m.create_code == RKNN_ERR_PARAM_INVALID;
   fill_cells(row, shown, type);
 }

@@ -8,23 +8,26 @@
 #include "scaling_row.h"
 
 static const char method[] =
-    "For n = 1 to the number of cores: n contexts, each with a core mask of one bit and its own data, created, bound, warmed "
-    "and checked beforehand; n threads start together behind a barrier and each makes the same number of runs. Aggregate "
-    "rate = work done while all n contexts were running / length of that common window (latest start to earliest end; a run "
-    "across its edge counts by the share of its time inside). After the last burst every element of every C is compared "
-    "with an exact oracle. One failed worker voids the row. Scaling is against n = 1 of the same run. Spoiled by low "
-    "clocks, heat, fewer free CPU cores than contexts, and any other user of the NPU or the memory.";
+    "For n = 1 to the number of cores: n contexts, each with a core mask of one bit and its own data, created, "
+    "bound, warmed and checked beforehand; n threads start together behind a barrier and each makes the same "
+    "number of runs. Aggregate rate = work done while all n contexts were running / length of that common window "
+    "(latest start to earliest end; a run across its edge counts by the share of its time inside). After the "
+    "last burst every element of every C is compared with an exact oracle. One failed worker voids the row. "
+    "Scaling is against n = 1 of the same run. Spoiled by low clocks, heat, fewer free CPU cores than contexts, "
+    "and any other user of the NPU or the memory.";
 
 static const struct program program = {
     .name = "mm_concurrent",
     .bit = FOR_CONCURRENT,
-    .purpose = "Measures what one single-core rknn_matmul context per NPU core reach together, and checks every element\n"
-               "of what each returns. Default: int8, 4096x4096x4096, B native, A and C norm.",
+    .purpose =
+        "Measures what one single-core rknn_matmul context per NPU core reach together, and checks every element\n"
+        "of what each returns. Default: int8, 4096x4096x4096, B native, A and C norm.",
     .deadline = 900,
 };
 
-static const struct column columns[] = {{"contexts", 8}, {"core masks", -10}, {"ms/run", 9}, {"TOPS", 7},
-                                        {"MAD", 5},      {"of n=1", 6},       {"per context", -23}, {"verdict", -13}};
+static const struct column columns[] = {{"contexts", 8},      {"core masks", -10}, {"ms/run", 9},
+                                        {"TOPS", 7},          {"MAD", 5},          {"of n=1", 6},
+                                        {"per context", -23}, {"verdict", -13}};
 
 /* Masks to use: those asked for; else one bit each, as many as --cores says; else those of 1, 2, 4 that a small
  * context accepts. A runtime without masks, or that takes none, has one context without a mask. */
@@ -51,13 +54,14 @@ static int find_masks(struct session *session, const struct problem *problem, in
   return count == 0 || o->cores == 1 ? 1 : count;
 }
 
-/* A worker that gave wrong numbers makes the row wrong. Any other failure beside workers that are well makes it void:
- * what was accepted for them is no missing capability of the library. */
+/* A worker that gave wrong numbers makes the row wrong. Any other failure beside workers that are well makes it
+ * void: what was accepted for them is no missing capability of the library. */
 static void void_row(struct row *row, int worker, const struct matmul *m, int count) {
   const bool refused_mask = m->problem.core_mask && m->mask_in_force != m->problem.core_mask;
   row->verdict = count > 1 && !m->wrong.rows_wrong && !refused_mask ? "could-not-run" : m->verdict;
   row->exact = m->wrong.rows_wrong > 0;
-  snprintf(row->reason, sizeof row->reason, "worker %d (core mask %d): %s", worker, m->problem.core_mask, m->reason);
+  snprintf(row->reason, sizeof row->reason, "worker %d (core mask %d): %s", worker, m->problem.core_mask,
+           m->reason);
 }
 
 /* All of every C; a context that was wrong before is not judged again. */
@@ -69,8 +73,8 @@ static void check_all(struct session *session, struct crew *crew, const char *wh
     if (!crew->workers[i].m.verdict) matmul_check(&crew->workers[i].m, when, oracles, crew->count);
 }
 
-/* How many bursts of how many runs: one burst of one run each tells. At least two runs, so that the window is more than
- * one run's overlap, and at least 10 ms, beside which the time that the threads need to wake up is small. */
+/* How many bursts of how many runs: one burst of one run each tells. At least two runs, so that the window is more
+ * than one run's overlap, and at least 10 ms, beside which the time that the threads need to wake up is small. */
 static bool calibrate(struct session *session, struct crew *crew, struct sample_plan *plan) {
   double slowest = 0;
   session_step(session, "calibrate %d contexts", crew->count);
@@ -129,9 +133,10 @@ static bool measure(struct session *session, struct crew *crew, struct scaling_r
       sample = 0;
     } else {
       result->row.verdict = "could-not-run";
-      snprintf(result->row.reason, sizeof result->row.reason,
-               "in %d bursts the %d contexts did not run at the same time: their threads do not get to the CPU together",
-               result->lone_bursts, crew->count);
+      snprintf(
+          result->row.reason, sizeof result->row.reason,
+          "in %d bursts the %d contexts did not run at the same time: their threads do not get to the CPU together",
+          result->lone_bursts, crew->count);
       return false;
     }
   }
@@ -152,7 +157,8 @@ static void make_row(struct session *session, struct worker *workers, int count,
       return;
     }
   if (!crew_start(&crew, workers, count)) {
-    snprintf(row->reason, sizeof row->reason, "pthread_create gives no %d threads; raise the limit on processes", count);
+    snprintf(row->reason, sizeof row->reason, "pthread_create gives no %d threads; raise the limit on processes",
+             count);
     return;
   }
   row->verdict = "passed";

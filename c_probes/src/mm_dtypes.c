@@ -6,20 +6,23 @@
 #include "dtype_trial.h"
 
 static const char method[] =
-    "Each type code from 0 to 20 in a child process of its own with a deadline. The child creates the smallest legal product "
-    "and one of 65x512x256, native and norm, and where that is accepted binds, runs twice and compares every element of C "
-    "with an exact oracle; inputs are small integers, so that the right result is exactly representable in every type. "
-    "unsupported: refused with a code. crashed: the child was ended by the signal named.";
+    "Each type code from 0 to 20 in a child process of its own with a deadline. The child creates the smallest "
+    "legal product and one of 65x512x256, native and norm, and where that is accepted binds, runs twice and "
+    "compares every element of C with an exact oracle; inputs are small integers, so that the right result is "
+    "exactly representable in every type. unsupported: refused with a code. crashed: the child was ended by the "
+    "signal named.";
 
 static const struct program program = {
     .name = "mm_dtypes",
     .bit = FOR_DTYPES,
-    .purpose = "Tries which matmul type codes (0 to 20) the library accepts, each in a child process, and checks every\n"
-               "element of what accepted ones return.",
+    .purpose =
+        "Tries which matmul type codes (0 to 20) the library accepts, each in a child process, and checks every\n"
+        "element of what accepted ones return.",
     .deadline = 10,
 };
 
-static const struct column columns[] = {{"code", 4}, {"type", -23}, {"create", 6}, {"A B C", -25}, {"verdict", -13}};
+static const struct column columns[] = {
+    {"code", 4}, {"type", -23}, {"create", 6}, {"A B C", -25}, {"verdict", -13}};
 
 struct job {
   struct session *session;
@@ -46,7 +49,8 @@ static int look(void *argument) {
   struct session *session = job->session;
   const char *kind = "";
   guard_no_signals();
-  const bool opened = runtime_open(&session->runtime, session->options->library, &kind, job->found->why, sizeof job->found->why);
+  const bool opened =
+      runtime_open(&session->runtime, session->options->library, &kind, job->found->why, sizeof job->found->why);
   capture_flush(&session->capture);
   snprintf(job->found->kind, sizeof job->found->kind, "%s", kind);
   snprintf(job->found->path, sizeof job->found->path, "%s", session->runtime.path);
@@ -70,13 +74,18 @@ static bool look_at_library(struct session *session, struct first_look *found) {
     snprintf(text, sizeof text, "%.200s crashes while it is loaded (%s)", session->options->library,
              guard_signal_name(end.signal, room, sizeof room));
   else if (end.how == TIMED_OUT)
-    snprintf(text, sizeof text, "%.200s was not loaded after %.0f s", session->options->library, session->options->deadline);
+    snprintf(text, sizeof text, "%.200s was not loaded after %.0f s", session->options->library,
+             session->options->deadline);
   else if (end.how == NO_CHILD)
     snprintf(text, sizeof text, "no child process can be started: %s", strerror(end.error));
   else
-    snprintf(text, sizeof text, "%.200s ended the program while it was loaded (exit code %d)", session->options->library,
-             end.exit_code);
-  output_error(&session->output, end.how == CRASHED ? "crashed" : end.how == TIMED_OUT ? "timed-out" : "not-loadable", text);
+    snprintf(text, sizeof text, "%.200s ended the program while it was loaded (exit code %d)",
+             session->options->library, end.exit_code);
+  output_error(&session->output,
+               end.how == CRASHED     ? "crashed"
+               : end.how == TIMED_OUT ? "timed-out"
+                                      : "not-loadable",
+               text);
   return false;
 }
 
@@ -109,7 +118,8 @@ int main(int argc, char **argv) {
   struct first_look *found = isolate_shared(sizeof *found);
   struct dtype_shared *shared = isolate_shared(sizeof *shared);
   if (!found || !shared) {
-    output_error(&session.output, "out-of-memory", "no memory to share with child processes; free some and try again");
+    output_error(&session.output, "out-of-memory",
+                 "no memory to share with child processes; free some and try again");
     return session_end(&session, EXIT_NOT_RUN);
   }
   if (!look_at_library(&session, found)) return session_end(&session, EXIT_NOT_RUN);

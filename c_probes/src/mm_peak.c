@@ -8,24 +8,25 @@
 #include "measure.h"
 
 static const char method[] =
-    "One context at a time. Each sample is the wall time of rknn_matmul_run, several in a row, on data already bound; "
-    "creation, allocation, packing and binding are outside. The first run is kept apart (cold_run_us). Rate = 2 M K N / "
-    "time per run; median and MAD over the samples. Every element of C is compared with an exact oracle after the first, "
-    "the second and the last run. Spoiled by clocks that are not at their maximum, by heat, and by any other user of the NPU, "
-    "the memory or the calling CPU core.";
+    "One context at a time. Each sample is the wall time of rknn_matmul_run, several in a row, on data already "
+    "bound; creation, allocation, packing and binding are outside. The first run is kept apart (cold_run_us). "
+    "Rate = 2 M K N / time per run; median and MAD over the samples. Every element of C is compared with an "
+    "exact oracle after the first, the second and the last run. Spoiled by clocks that are not at their maximum, "
+    "by heat, and by any other user of the NPU, the memory or the calling CPU core.";
 
 static const struct program program = {
     .name = "mm_peak",
     .bit = FOR_PEAK,
-    .purpose = "Measures how fast one rknn_matmul context multiplies, and checks every element of what it returns.\n"
-               "Without --shape, --type, --layout or --quant: the rows of the published RK3588 measurement\n"
-               "(4096x4096x4096 and others, int8), and float16 and int4 beside them.",
+    .purpose =
+        "Measures how fast one rknn_matmul context multiplies, and checks every element of what it returns.\n"
+        "Without --shape, --type, --layout or --quant: the rows of the published RK3588 measurement\n"
+        "(4096x4096x4096 and others, int8), and float16 and int4 beside them.",
     .deadline = 900,
 };
 
-static const struct column columns[] = {{"type", -11}, {"M x K x N", -14}, {"B/AC", -13},   {"B quant", -7},
-                                        {"core", 4},   {"ms/run", 9},      {"MAD", 5},      {"TOPS", 7},
-                                        {"verdict", -13}};
+static const struct column columns[] = {{"type", -11},   {"M x K x N", -14}, {"B/AC", -13},
+                                        {"B quant", -7}, {"core", 4},        {"ms/run", 9},
+                                        {"MAD", 5},      {"TOPS", 7},        {"verdict", -13}};
 
 struct plan {
   int type;
@@ -37,20 +38,26 @@ struct plan {
 #define NORM RKNN_MM_LAYOUT_NORM
 #define NATIVE RKNN_MM_LAYOUT_NATIVE
 
-/* The rows published for RK3588 with librknnrt 2.3.2. (Its program passed quantisation type 1 for "per channel", which
- * a runtime from 2.1.0 on reads as per-layer asymmetric; here per channel means per channel.) int4 with A and C in norm
- * layout is known to be some 80 times slower, so its row is native throughout. */
+/* The rows published for RK3588 with librknnrt 2.3.2. (Its program passed quantisation type 1 for "per channel",
+ * which a runtime from 2.1.0 on reads as per-layer asymmetric; here per channel means per channel.) int4 with A and
+ * C in norm layout is known to be some 80 times slower, so its row is native throughout. */
 static const struct plan published[] = {
-    {2, {4096, 4096, 4096}, NATIVE, NORM, QUANT_PER_CHANNEL}, {2, {512, 4096, 4096}, NATIVE, NORM, QUANT_PER_CHANNEL},
-    {2, {4096, 4096, 4096}, NATIVE, NORM, QUANT_PER_LAYER},   {2, {4096, 4096, 4096}, NORM, NORM, QUANT_PER_LAYER},
-    {2, {512, 15360, 4096}, NATIVE, NORM, QUANT_PER_LAYER},   {1, {4096, 4096, 4096}, NATIVE, NORM, QUANT_PER_LAYER},
+    {2, {4096, 4096, 4096}, NATIVE, NORM, QUANT_PER_CHANNEL},
+    {2, {512, 4096, 4096}, NATIVE, NORM, QUANT_PER_CHANNEL},
+    {2, {4096, 4096, 4096}, NATIVE, NORM, QUANT_PER_LAYER},
+    {2, {4096, 4096, 4096}, NORM, NORM, QUANT_PER_LAYER},
+    {2, {512, 15360, 4096}, NATIVE, NORM, QUANT_PER_LAYER},
+    {1, {4096, 4096, 4096}, NATIVE, NORM, QUANT_PER_LAYER},
     {10, {4096, 4096, 4096}, NATIVE, NATIVE, QUANT_PER_LAYER},
 };
 
 static const struct plan quick[] = {
-    {2, {256, 1024, 1024}, NATIVE, NORM, QUANT_PER_CHANNEL}, {2, {64, 1024, 1024}, NATIVE, NORM, QUANT_PER_CHANNEL},
-    {2, {256, 1024, 1024}, NATIVE, NORM, QUANT_PER_LAYER},   {2, {256, 1024, 1024}, NORM, NORM, QUANT_PER_LAYER},
-    {2, {64, 10240, 1024}, NATIVE, NORM, QUANT_PER_LAYER},   {1, {256, 1024, 1024}, NATIVE, NORM, QUANT_PER_LAYER},
+    {2, {256, 1024, 1024}, NATIVE, NORM, QUANT_PER_CHANNEL},
+    {2, {64, 1024, 1024}, NATIVE, NORM, QUANT_PER_CHANNEL},
+    {2, {256, 1024, 1024}, NATIVE, NORM, QUANT_PER_LAYER},
+    {2, {256, 1024, 1024}, NORM, NORM, QUANT_PER_LAYER},
+    {2, {64, 10240, 1024}, NATIVE, NORM, QUANT_PER_LAYER},
+    {1, {256, 1024, 1024}, NATIVE, NORM, QUANT_PER_LAYER},
     {10, {256, 1024, 1024}, NATIVE, NATIVE, QUANT_PER_LAYER},
 };
 

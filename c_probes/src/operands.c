@@ -10,7 +10,8 @@ static bool sync_operand(struct matmul *m, enum operand operand, rknn_mem_sync_m
   const struct runtime *rt = &m->session->runtime;
   if (!rt->mem_sync) return true; /* before 1.6.0 */
   const int code = rt->mem_sync(m->ctx, m->mem[operand], mode);
-  return code == 0 || matmul_fail(m, "failed", "rknn_mem_sync of %c returned %d (%s)", "ABC"[operand], code, rknn_code_name(code));
+  return code == 0 || matmul_fail(m, "failed", "rknn_mem_sync of %c returned %d (%s)", "ABC"[operand], code,
+                                  rknn_code_name(code));
 }
 
 static bool allocate(struct matmul *m) {
@@ -20,7 +21,8 @@ static bool allocate(struct matmul *m) {
   for (int i = 0; i < 3; i++) {
     m->mem[i] = m->session->runtime.create_mem(m->ctx, attrs[i]->size);
     if (!m->mem[i])
-      return matmul_fail(m, "could-not-run", "rknn_create_mem of %c (%u bytes) returned NULL", "ABC"[i], attrs[i]->size);
+      return matmul_fail(m, "could-not-run", "rknn_create_mem of %c (%u bytes) returned NULL", "ABC"[i],
+                         attrs[i]->size);
     if (!m->mem[i]->virt_addr || m->mem[i]->size < attrs[i]->size)
       return matmul_fail(m, "failed", "rknn_create_mem of %c gave %u bytes at %p where %u were asked for", "ABC"[i],
                          m->mem[i]->size, m->mem[i]->virt_addr, attrs[i]->size);
@@ -41,8 +43,8 @@ static bool convert(struct matmul *m, uint8_t *out, int8_t *scratch) {
   session_step(m->session, "rknn_B_normal_layout_to_native_layout type=%d K=%d N=%d", m->problem.type, K, N);
   const int code = m->session->runtime.convert_B(in, out, K, N, &m->about.info);
   if (code == 0) return true;
-  snprintf(m->b_packing, sizeof m->b_packing, "own packing; rknn_B_normal_layout_to_native_layout returned %d (%s)", code,
-           rknn_code_name(code));
+  snprintf(m->b_packing, sizeof m->b_packing, "own packing; rknn_B_normal_layout_to_native_layout returned %d (%s)",
+           code, rknn_code_name(code));
   return false;
 }
 
@@ -52,8 +54,9 @@ static size_t first_difference(const uint8_t *left, const uint8_t *right, size_t
   return at;
 }
 
-/* Native B: our own packing, compared with the library's converter where there is one. Above K = 4096 some runtimes cut
- * K into segments (RK3576 at 4096, RK3588 at 8192, header notes of 2.3.2), so there the converter has the last word. */
+/* Native B: our own packing, compared with the library's converter where there is one. Above K = 4096 some runtimes
+ * cut K into segments (RK3576 at 4096, RK3588 at 8192, header notes of 2.3.2), so there the converter has the last
+ * word. */
 static bool pack_native_B(struct matmul *m, int8_t *scratch) {
   static const int segments[] = {0, 8192, 4096};
   const rknn_matmul_tensor_attr *attr = &m->io.attr.B;
@@ -77,15 +80,19 @@ static bool pack_native_B(struct matmul *m, int8_t *scratch) {
       const size_t at = first_difference(ours, theirs, (elements * tensor_type_bits((int)attr->type) + 7) / 8);
       equal = at == (elements * tensor_type_bits((int)attr->type) + 7) / 8;
       if (i == 0) difference = at;
-      if (equal && segments[i] == 0) snprintf(m->b_packing, sizeof m->b_packing, "own packing, equal to the converter's");
+      if (equal && segments[i] == 0)
+        snprintf(m->b_packing, sizeof m->b_packing, "own packing, equal to the converter's");
       if (equal && segments[i])
-        snprintf(m->b_packing, sizeof m->b_packing, "converter's, equal to own packing in K segments of %d", segments[i]);
+        snprintf(m->b_packing, sizeof m->b_packing, "converter's, equal to own packing in K segments of %d",
+                 segments[i]);
     }
     if (!equal) {
       snprintf(m->b_packing, sizeof m->b_packing, "%s; converter and own packing differ from byte %zu on",
                K > 4096 ? "converter's" : "own packing", difference);
-      snprintf(m->disagreement, sizeof m->disagreement,
-               "rknn_B_normal_layout_to_native_layout and the documented native layout of B differ from byte %zu on", difference);
+      snprintf(
+          m->disagreement, sizeof m->disagreement,
+          "rknn_B_normal_layout_to_native_layout and the documented native layout of B differ from byte %zu on",
+          difference);
     }
     if (K > 4096) memcpy(buffer, theirs, bytes);
   }
@@ -120,10 +127,11 @@ bool operands_make(struct matmul *m) {
     good = layout_encode(m->mem[OPERAND_B]->virt_addr, (int)io->B.type, m->B, b);
   free(scratch);
   if (!good)
-    return matmul_fail(m, "failed", "rknn_matmul_create describes A as %s and B as %s, which these probes cannot fill",
+    return matmul_fail(m, "failed",
+                       "rknn_matmul_create describes A as %s and B as %s, which these probes cannot fill",
                        tensor_type_name((int)io->A.type), tensor_type_name((int)io->B.type));
-  return sync_operand(m, OPERAND_A, RKNN_MEMORY_SYNC_TO_DEVICE) && sync_operand(m, OPERAND_B, RKNN_MEMORY_SYNC_TO_DEVICE) &&
-         matmul_reset_C(m);
+  return sync_operand(m, OPERAND_A, RKNN_MEMORY_SYNC_TO_DEVICE) &&
+         sync_operand(m, OPERAND_B, RKNN_MEMORY_SYNC_TO_DEVICE) && matmul_reset_C(m);
 }
 
 bool operands_bind(struct matmul *m) {
@@ -154,11 +162,11 @@ bool matmul_check(struct matmul *m, const char *when, const struct oracle *const
   if (wrong->kind == ORACLE_RIGHT) return matmul_fail(m, "could-not-run", "out of memory for the check of C");
   const struct matmul_type_info *type = matmul_type_find(m->problem.type);
   const bool all = wrong->rows_wrong == wrong->rows_computed;
-  return matmul_fail(
-      m, "failed",
-      "%s in the %s, though every code was 0: %s%lld elements wrong in %lld of %d rows; first at row %d col %d: got %.9g, "
-      "expected %lld%s",
-      oracle_kind_text(wrong->kind), when, all ? "" : "at least ", (long long)wrong->wrong_elements,
-      (long long)wrong->rows_wrong, m->problem.shape.M, wrong->first_row, wrong->first_col, wrong->got,
-      (long long)wrong->expected, type && type->documented ? "" : " (no release documents what this type computes)");
+  return matmul_fail(m, "failed",
+                     "%s in the %s, though every code was 0: %s%lld elements wrong in %lld of %d rows; "
+                     "first at row %d col %d: got %.9g, expected %lld%s",
+                     oracle_kind_text(wrong->kind), when, all ? "" : "at least ", (long long)wrong->wrong_elements,
+                     (long long)wrong->rows_wrong, m->problem.shape.M, wrong->first_row, wrong->first_col,
+                     wrong->got, (long long)wrong->expected,
+                     type && type->documented ? "" : " (no release documents what this type computes)");
 }

@@ -82,7 +82,8 @@ void scaling_row_fill(struct scaling_row *result, const struct worker *workers, 
     if (workers[i].m.disagreement[0])
       snprintf(row->note, sizeof row->note, "worker %d: %s", i, workers[i].m.disagreement);
   if (good && !row->note[0] && median_of(result->overlap, samples) < 0.5)
-    snprintf(row->note, sizeof row->note, "the contexts overlapped for %.0f %% of the time only; the rate is of that part",
+    snprintf(row->note, sizeof row->note,
+             "the contexts overlapped for %.0f %% of the time only; the rate is of that part",
              100 * median_of(result->overlap, samples));
   if (good && rated_tops > 0 && !row->note[0])
     snprintf(row->note, sizeof row->note, "%.1f %% of the rated %.4g TOPS", 100 * tops / rated_tops, rated_tops);

@@ -6,15 +6,17 @@
 
 #include <stdbool.h>
 
-/* The runs of one context in one burst: the first began at start_us, run i ended, and run i + 1 began, at ends_us[i]. */
+/* The runs of one context in one burst: the first began at start_us, run i ended, and run i + 1 began, at
+ * ends_us[i]. */
 struct burst {
   double start_us;
   const double *ends_us;
   int runs;
 };
 
-/* The common window lasts from the latest start to the earliest last end. Counts the runs done in it over all bursts; a
- * run that stands across its edge counts by the share of its time inside. False when the bursts do not overlap. */
+/* The common window lasts from the latest start to the earliest last end. Counts the runs done in it over all
+ * bursts; a run that stands across its edge counts by the share of its time inside. False when the bursts do not
+ * overlap. */
 bool common_window(const struct burst *bursts, int count, double *window_us, double *runs_inside);
 
 #endif
