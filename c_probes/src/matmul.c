@@ -60,6 +60,7 @@ bool matmul_create(struct matmul *m, struct session *session, const struct probl
   info->type = (rknn_matmul_type)problem->type;
   info->B_layout = (int16_t)problem->B_layout;
   info->AC_layout = (int16_t)problem->AC_layout;
+  info->iommu_domain_id = problem->iommu_domain;
   if (!runtime_quant_value(rt, problem->quant, &info->B_quant_type))
     return matmul_fail(m, "unsupported", "this runtime has no per-channel quantisation (it came with 2.0)");
 

@@ -14,6 +14,7 @@ struct problem {
   int B_layout, AC_layout;
   enum quant quant;
   int core_mask;        /* 0: none is set */
+  int iommu_domain;     /* 0: the one every context gets */
   uint64_t seed;        /* of A and B */
   uint64_t oracle_seed; /* the same for all contexts that are compared with each other */
 };

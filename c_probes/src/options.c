@@ -153,24 +153,62 @@ static const char *set_quant(struct options *o, const char *value) {
   return choose(value, "per_layer", "per_channel", &o->quant) ? NULL : "must be per_layer, per_channel or both";
 }
 
+static const char *take_part(struct options *o, const char *word) {
+  const char *const *known = o->program->parts;
+  while (*known && strcmp(*known, word) != 0) known++;
+  if (!*known || o->part_count == MAX_PARTS) return "names a part that this program does not have (see --help)";
+  o->parts[o->part_count++] = *known;
+  return NULL;
+}
+
+static const char *set_parts(struct options *o, const char *value) { return each_word(o, value, take_part); }
+
+static const char *set_load_file(struct options *o, const char *value) {
+  o->load_file = value;
+  return value[0] ? NULL : "must name a file";
+}
+
+static const char *set_cpu_threads(struct options *o, const char *value) {
+  long long threads;
+  if (!read_integer(value, 1, 64, &threads)) return "must be an integer from 1 to 64";
+  o->cpu_threads = (int)threads;
+  return NULL;
+}
+
+static const char *set_most(struct options *o, const char *value) {
+  long long most;
+  if (!read_integer(value, 1, 1 << 24, &most)) return "must be an integer from 1 to 16777216";
+  o->most = (int)most;
+  return NULL;
+}
+
+#define FOR_TIMED (FOR_ALL & ~(FOR_DTYPES | FOR_LIMITS))
+
 static const struct rule rules[] = {
     {"--library", "PATH", "library to open; default librknnrt.so by the loader's search", FOR_ALL, set_library},
     {"--json", NULL, "JSON lines instead of a table", FOR_ALL, set_json},
     {"--seed", "N", "seed of the data; default 1", FOR_ALL, set_seed},
-    {"--seconds", "S", "time to fill with runs, per row; default 1.0", FOR_PEAK | FOR_CONCURRENT, set_seconds},
-    {"--deadline", "S", "end with exit code 3 when not done by then; 0 = never", FOR_PEAK | FOR_CONCURRENT, set_deadline},
+    {"--seconds", "S", "time to fill with runs, per row", FOR_TIMED, set_seconds},
+    {"--deadline", "S", "end with exit code 3 when not done by then; 0 = never", FOR_ALL & ~FOR_DTYPES, set_deadline},
     {"--deadline", "S", "time each type may take before it is killed", FOR_DTYPES, set_deadline},
-    {"--shape", "MxKxN", "measure this shape; may be given again (mm_concurrent uses the first)", FOR_PEAK | FOR_CONCURRENT, set_shape},
-    {"--type", "LIST", "matmul types, by code or name (mm_concurrent uses the first)", FOR_ALL, set_types},
-    {"--types", "LIST", "the same as --type", FOR_ALL, set_types},
+    {"--shape", "MxKxN", "measure this shape; may be given again (others than mm_peak use the first)",
+     FOR_PEAK | FOR_CONCURRENT | FOR_STREAM | FOR_SOAK, set_shape},
+    {"--type", "LIST", "matmul types, by code or name (some use the first alone)", FOR_ALL & ~(FOR_COST | FOR_MEMORY), set_types},
+    {"--types", "LIST", "the same as --type", FOR_ALL & ~(FOR_COST | FOR_MEMORY), set_types},
     {"--layout", "WORD", "layout of B: norm, native or both; default native", FOR_PEAK | FOR_CONCURRENT, set_layout},
     {"--ac-layout", "WORD", "layout of A and C; default norm, for int4 A native", FOR_PEAK | FOR_CONCURRENT, set_ac_layout},
     {"--quant", "WORD", "quantisation of B: per_layer, per_channel or both; default per_layer", FOR_PEAK, set_quant},
     {"--core-mask", "N", "core mask of the context; default 1", FOR_PEAK, set_mask},
-    {"--masks", "LIST", "one single-bit core mask per context; default: those of 1,2,4 that are accepted", FOR_CONCURRENT, set_masks},
-    {"--cores", "N", "contexts to go up to; default: one per mask", FOR_CONCURRENT, set_cores},
-    {"--rated-tops", "T", "rated TOPS of what is measured: one core, or for mm_concurrent the chip", FOR_PEAK | FOR_CONCURRENT, set_rated},
-    {"--quick", NULL, "small shapes", FOR_PEAK | FOR_CONCURRENT, set_quick},
+    {"--masks", "LIST", "one single-bit core mask per context; default: those of 1,2,4 that are accepted",
+     FOR_CONCURRENT | FOR_STREAM | FOR_SOAK, set_masks},
+    {"--cores", "N", "contexts to go up to; default: one per mask", FOR_CONCURRENT | FOR_STREAM | FOR_SOAK, set_cores},
+    {"--rated-tops", "T", "rated TOPS of what is measured: one core, or for mm_concurrent the chip",
+     FOR_PEAK | FOR_CONCURRENT | FOR_GRID, set_rated},
+    {"--quick", NULL, "small shapes, few of them", FOR_PEAK | FOR_CONCURRENT | FOR_LIMITS | FOR_GRID | FOR_COST, set_quick},
+    {"--part", "LIST", "only these parts", FOR_COST | FOR_STREAM | FOR_MEMORY, set_parts},
+    {"--load-file", "PATH", "where to read the load of the NPU cores; default: the driver's debugfs or proc file", FOR_MASKS, set_load_file},
+    {"--cpu-threads", "N", "CPU threads beside the NPU; default: one less than there are CPUs", FOR_STREAM, set_cpu_threads},
+    {"--most", "N", "upper bound of what is tried", FOR_MEMORY | FOR_LIMITS, set_most},
 };
 
 static void show_help(const struct program *program) {
@@ -179,7 +217,11 @@ static void show_help(const struct program *program) {
     char left[40];
     if (!(rules[i].programs & program->bit)) continue;
     snprintf(left, sizeof left, "%s %s", rules[i].name, rules[i].value ? rules[i].value : "");
-    printf("  %-20s %s\n", left, rules[i].help);
+    printf("  %-20s %s\n", left, rules[i].set == set_most ? program->most : rules[i].help);
+    if (rules[i].set != set_parts) continue;
+    printf("  %-20s of:", "");
+    for (const char *const *part = program->parts; *part; part++) printf(" %s", *part);
+    printf("; default: all\n");
   }
   printf("  %-20s this text\n\n", "--help");
   printf("exit codes: 0 nothing wrong, 1 a row is wrong, 2 usage, 3 could not run\n");
@@ -191,7 +233,8 @@ static enum options_result wrong(const struct program *program, const char *what
 }
 
 enum options_result options_parse(struct options *options, const struct program *program, int argc, char **argv) {
-  *options = (struct options){.library = "librknnrt.so", .seconds = 1.0, .deadline = program->deadline, .seed = 1,
+  *options = (struct options){.library = "librknnrt.so", .program = program,
+                              .seconds = program->seconds > 0 ? program->seconds : 1.0, .deadline = program->deadline, .seed = 1,
                               .core_mask = 1};
   for (int i = 1; i < argc; i++) {
     const size_t name_length = strcspn(argv[i], "=");
