@@ -37,9 +37,7 @@ def collect(pen: Pen) -> None:
     pen.put("npu.stack_basis", basis, PLATFORM)
     drivers = sorted({row["driver"] for row in rows if row["driver"]})
     pen.put("npu.drivers_bound", drivers, PLATFORM)
-    pen.put(
-        "npu.deferred", _deferred(pen), "/sys/kernel/debug/devices_deferred", reason="not readable", needs_root=True
-    )
+    _deferred(pen)
     pen.put("npu.modprobe_blacklist", _blacklist(pen), "/etc/modprobe.d")
 
 
@@ -142,11 +140,10 @@ def render_nodes(pen: Pen) -> list[str]:
     return [f"/dev/dri/{name}" for name in names if re.fullmatch(r"renderD[0-9]{1,4}", name)][:16]
 
 
-def _deferred(pen: Pen) -> list[str] | None:
+def _deferred(pen: Pen) -> None:
     answer = pen.system.text("/sys/kernel/debug/devices_deferred")
-    if answer.value is None:
-        return None
-    return [line.strip()[:200] for line in answer.value.splitlines() if ".npu" in line][:8]
+    lines = [line.strip()[:200] for line in (answer.value or "").splitlines() if ".npu" in line][:8]
+    pen.take("npu.deferred", answer, None if answer.value is None else lines)
 
 
 def _blacklist(pen: Pen) -> list[str]:
