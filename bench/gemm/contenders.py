@@ -104,7 +104,7 @@ def onnx_matmul_integer(b: NDArray[np.int8], threads: int, unsigned_a: bool) -> 
 
 
 def numpy_float32(b: NDArray[np.int8], transposed: bool) -> Ready:
-    """numpy float32 BLAS; fast and not exact at this K (sums pass 2^24)."""
+    """numpy float32 BLAS: exact only where sums stay within 2^24, so with random inputs and not in general."""
     weight = b.T.astype(np.float32).T if transposed else b.astype(np.float32)
 
     def bind(a: NDArray[np.int8]) -> Run:

@@ -13,9 +13,9 @@ from bench.gemm.kernels import SOURCES, compile_c
 SOURCE = Path(__file__).parent / "driver.c"
 
 
-def build_driver(out: Path, cc: Sequence[str] = ("gcc",), flags: Sequence[str] = ()) -> Path:
-    """Compile the driver with all kernels into `out`, once."""
-    return out if out.exists() else compile_c(out, [SOURCE, *sorted(SOURCES.glob("*.c"))], cc, flags)
+def build_driver(out: Path, cc: Sequence[str] = ("gcc",), flags: Sequence[str] = (), sources: Path = SOURCES) -> Path:
+    """Compile the driver with all kernels found in `sources` into `out`, once."""
+    return out if out.exists() else compile_c(out, [SOURCE, *sorted(sources.glob("*.c"))], cc, flags)
 
 
 def run_driver(

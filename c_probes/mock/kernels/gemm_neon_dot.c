@@ -33,7 +33,7 @@ TARGET static ALWAYS_INLINE int32x4_t sdot(int32x4_t sum, int8x16_t x, int8x16_t
 }
 
 TARGET static ALWAYS_INLINE void block(const uint8_t *a, const int8_t *b, size_t quads, const unsigned m, uint32_t *c,
-                                size_t ldc, const uint32_t *init)
+                                       size_t ldc, const uint32_t *init)
 {
     int32x4_t sum[MR][VECS];
     UNROLL for (unsigned r = 0; r < m; r++)
@@ -54,8 +54,8 @@ TARGET static ALWAYS_INLINE void block(const uint8_t *a, const int8_t *b, size_t
             vst1q_u32(c + r * ldc + v * 4, vreinterpretq_u32_s32(sum[r][v]));
 }
 
-TARGET static void tile(const void *a, const int8_t *b, size_t b_stride, size_t quads, unsigned m, unsigned np, uint32_t *c,
-                 size_t ldc, const uint32_t *init)
+TARGET static void tile(const void *a, const int8_t *b, size_t b_stride, size_t quads, unsigned m, unsigned np,
+                        uint32_t *c, size_t ldc, const uint32_t *init)
 {
     (void)b_stride; /* one panel at a time */
     (void)np;

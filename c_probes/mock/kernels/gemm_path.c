@@ -6,7 +6,6 @@
 
 #include "gemm_s8.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +22,11 @@ static const struct gemm_path *const paths[] = {
 };
 enum { PATHS = sizeof paths / sizeof paths[0] };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static const struct gemm_path *chosen;               /* written once by choose(), NULL: env_error holds why */
-static char env_error[400];                          /* written once by choose() */
-static _Atomic(const struct gemm_path *) forced_path; /* NULL: not forced */
+/* Lock-free, so that the child of a fork never waits for a thread it does not have. Threads that choose at the same
+ * moment come to the same answer. */
+static _Atomic(const struct gemm_path *) forced;    /* NULL: not forced */
+static _Atomic(const struct gemm_path *) automatic; /* NULL: not chosen yet, or env_error says why there is none */
+static _Atomic(const char *) env_error;
 
 static const struct gemm_path *find(const char *name)
 {
@@ -36,39 +36,51 @@ static const struct gemm_path *find(const char *name)
     return NULL;
 }
 
+/* Publishes the sentence once; it stays for the life of the library. */
 static void explain(const char *name, int known)
 {
-    int n = snprintf(env_error, sizeof env_error, "RKNN_MOCK_KERNEL=%.60s: %s; this CPU has", name,
+    enum { SIZE = 400 };
+    char *text = malloc(SIZE);
+    const char *none = NULL, *out_of_memory = "RKNN_MOCK_KERNEL names no kernel path that can be used";
+    if (!text) {
+        atomic_compare_exchange_strong(&env_error, &none, out_of_memory);
+        return;
+    }
+    int n = snprintf(text, SIZE, "RKNN_MOCK_KERNEL=%.60s: %s; this CPU has", name,
                      known ? "this CPU lacks that kernel path" : "no such kernel path in this build");
-    for (int i = 0; i < PATHS && n >= 0 && (size_t)n < sizeof env_error; i++)
+    for (int i = 0; i < PATHS && n >= 0 && n < SIZE; i++)
         if (paths[i]->available())
-            n += snprintf(env_error + n, sizeof env_error - (size_t)n, " %s", paths[i]->name);
+            n += snprintf(text + n, SIZE - (size_t)n, " %s", paths[i]->name);
+    if (!atomic_compare_exchange_strong(&env_error, &none, text))
+        free(text);
 }
 
-static void choose(void)
+static const struct gemm_path *choose(void)
 {
     const char *name = getenv("RKNN_MOCK_KERNEL");
     if (name && *name) {
         const struct gemm_path *p = find(name);
         if (p && p->available())
-            chosen = p;
-        else
-            explain(name, p != NULL);
-        return;
+            return p;
+        explain(name, p != NULL);
+        return NULL;
     }
     int i = 0;
     while (!paths[i]->available())
         i++;
-    chosen = paths[i];
+    return paths[i];
 }
 
 const struct gemm_path *gemm_path_current(void)
 {
-    const struct gemm_path *p = atomic_load_explicit(&forced_path, memory_order_acquire);
-    if (p)
-        return p;
-    pthread_once(&once, choose);
-    return chosen;
+    const struct gemm_path *p = atomic_load(&forced);
+    if (!p)
+        p = atomic_load(&automatic);
+    if (!p && !atomic_load(&env_error)) {
+        p = choose();
+        atomic_store(&automatic, p);
+    }
+    return p;
 }
 
 const char *mock_gemm_s8_path(void)
@@ -79,7 +91,7 @@ const char *mock_gemm_s8_path(void)
 
 const char *mock_gemm_s8_error(void)
 {
-    return gemm_path_current() ? NULL : env_error;
+    return gemm_path_current() ? NULL : atomic_load(&env_error);
 }
 
 int mock_gemm_s8_force(const char *name)
@@ -87,6 +99,6 @@ int mock_gemm_s8_force(const char *name)
     const struct gemm_path *p = name ? find(name) : NULL;
     if (name && (!p || !p->available()))
         return -1;
-    atomic_store_explicit(&forced_path, p, memory_order_release);
+    atomic_store(&forced, p);
     return 0;
 }

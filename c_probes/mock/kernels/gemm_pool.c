@@ -34,8 +34,6 @@ static struct {
     pthread_t thread[MAX_WORKERS];
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
-static pthread_once_t fork_hooks = PTHREAD_ONCE_INIT;
-
 static void before_fork(void)
 {
     pthread_mutex_lock(&pool.lock);
@@ -56,7 +54,8 @@ static void after_fork_in_child(void)
     pthread_mutex_init(&pool.lock, NULL);
 }
 
-static void install_fork_hooks(void)
+/* At load, not at first use: a child forked during a pthread_once would wait for it in some C libraries. */
+__attribute__((constructor)) static void install_fork_hooks(void)
 {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -165,7 +164,6 @@ void gemm_pool_run(gemm_task *task, void *context, size_t tasks, int threads)
         drain(&job);
         return;
     }
-    pthread_once(&fork_hooks, install_fork_hooks);
     job.wanted = (size_t)threads < tasks ? (unsigned)threads - 1 : (unsigned)tasks - 1;
     if (job.wanted > MAX_WORKERS)
         job.wanted = MAX_WORKERS;
