@@ -161,10 +161,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15, help="rounds that must count, per line")
     parser.add_argument("--minutes", type=float, default=3, help="patience per line")
     parser.add_argument("--array-kib", type=int, default=131072)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--realtime", action="store_true", help="run with real-time priority (root)")
     options = parser.parse_args()
     if options.realtime:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))  # the programs it starts inherit it
+        # inherited by the programs; round robin, for the threads of likwid-bench wait for each other spinning
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(20))
     for program, what in OTHER_PEERS.items():
         if not shutil.which(program):
             print(f"missing: {what}")
@@ -176,7 +178,7 @@ def main() -> int:
         return 3
     print(f"{'op':<6} {'threads':>7}  {'peer':<19} {'GB/s':>7} {'peer':>7} {'ratio':>6} 95 %        verdict")
     verdicts = []
-    for threads in (1, 2):
+    for threads in options.threads:
         for op in ARRAYS:
             case, kernel = Case(op, threads), likwid_kernel(op)
             if kernel is None:
