@@ -75,7 +75,8 @@ typedef struct {
 typedef struct {
   double fixed, compute, memory;
 } mock_cost;
-mock_cost mock_timing_cost(const mock_timing *timing, const mock_work *work);
+/* points: measured shapes that take the place of the rates; may be none. */
+mock_cost mock_timing_cost(const mock_timing *timing, const mock_gemm_point *points, size_t count, const mock_work *work);
 
 /* Seconds since an arbitrary start. */
 double mock_now(void);

@@ -4,7 +4,6 @@
  */
 #include <math.h>
 
-#include "settings.h"
 #include "timing.h"
 
 static double curve_at(const mock_curve *curve, double m) {
@@ -20,11 +19,11 @@ static double curve_at(const mock_curve *curve, double m) {
 }
 
 /* The measured shape nearest in log(M), log(K), log(N) of the same type; another layout counts as one factor e away. */
-static const mock_gemm_point *nearest(const mock_settings *settings, const mock_work *work) {
+static const mock_gemm_point *nearest(const mock_gemm_point *points, size_t count, const mock_work *work) {
   const mock_gemm_point *best = NULL;
   double best_distance = INFINITY;
-  for (size_t i = 0; i < settings->point_count; i++) {
-    const mock_gemm_point *point = &settings->points[i];
+  for (size_t i = 0; i < count; i++) {
+    const mock_gemm_point *point = &points[i];
     if (point->type != work->type->code) continue;
     double distance = fabs(log((double)point->M / work->M)) + fabs(log((double)point->K / work->K)) +
                       fabs(log((double)point->N / work->N)) + (point->native != (int)work->native);
@@ -36,12 +35,11 @@ static const mock_gemm_point *nearest(const mock_settings *settings, const mock_
   return best;
 }
 
-mock_cost mock_timing_cost(const mock_timing *timing, const mock_work *work) {
-  const mock_settings *settings = mock_settings_get();
+mock_cost mock_timing_cost(const mock_timing *timing, const mock_gemm_point *points, size_t count, const mock_work *work) {
   mock_class class = mock_class_of(work->type->a);
   double macs = (double)work->M * work->K * work->N;
   double fixed = timing->fixed_us * 1e-6;
-  const mock_gemm_point *point = nearest(settings, work);
+  const mock_gemm_point *point = nearest(points, count, work);
   if (point) {
     /* The measured time of that shape holds everything; scale the part above the fixed cost by the work. */
     double point_macs = (double)point->M * point->K * point->N;
