@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from reference_engine.gguf_errors import UNREADABLE
+from reference_engine.gguf_errors import LARGE, UNREADABLE, Limits
 from reference_engine.gguf_hparam_table import ARCHITECTURES
 from reference_engine.gguf_inspect import Inspection, inspect
 from reference_engine.gguf_page import render
@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if values.command == "architectures":
             _print_architectures()
             return EXIT_OK
-        return _inspect(values.model, header_only=values.header_only, sha256=values.sha256, as_json=values.json)
+        return _inspect(values)
     except BrokenPipeError:
         # The reader of our output went away (a pager was left).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -40,6 +40,9 @@ def _parser() -> argparse.ArgumentParser:
     look.add_argument(
         "--header-only", action="store_true", help="do not ask for the tensor data: the start of the file is enough"
     )
+    look.add_argument(
+        "--large", action="store_true", help="take headers larger than any published today (see NPU-F013)"
+    )
     look.add_argument("--sha256", metavar="HEX", type=_sha256, help="compare with the publisher's hash too")
     commands.add_parser("architectures", help="the architectures and hyper-parameters that are known")
     return parser
@@ -51,9 +54,10 @@ def _sha256(text: str) -> str:
     return text.lower()
 
 
-def _inspect(path: Path, *, header_only: bool, sha256: str | None, as_json: bool) -> int:
-    result = inspect(path, header_only=header_only, sha256=sha256)
-    if as_json:
+def _inspect(values: argparse.Namespace) -> int:
+    limits = LARGE if values.large else Limits()
+    result = inspect(values.model, header_only=values.header_only, sha256=values.sha256, limits=limits)
+    if values.json:
         print(json.dumps(result.document, indent=2, ensure_ascii=True, allow_nan=False))
     else:
         print(render(result.document), end="")

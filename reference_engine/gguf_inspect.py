@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from reference_engine.gguf_errors import HASH, UNREADABLE, GgufError, quoted
+from reference_engine.gguf_errors import HASH, UNREADABLE, GgufError, Limits, quoted
 from reference_engine.gguf_file import GgufFile, open_gguf
 from reference_engine.gguf_hparams import HparamCheck, check_hparams
 from reference_engine.gguf_shapes import check_shapes, unknown_tensors
@@ -32,7 +32,9 @@ class Inspection:
     problems: tuple[GgufError, ...]
 
 
-def inspect(path: Path, *, header_only: bool = False, sha256: str | None = None) -> Inspection:
+def inspect(
+    path: Path, *, header_only: bool = False, sha256: str | None = None, limits: Limits | None = None
+) -> Inspection:
     """Open, check and describe ``path``. What is wrong with the file is in the answer, never raised.
 
     ``sha256``: the publisher's hash of this file in hex, compared in passing. A hash that matches does not stop the
@@ -41,7 +43,7 @@ def inspect(path: Path, *, header_only: bool = False, sha256: str | None = None)
     document: dict[str, JsonValue] = {}
     problems: list[GgufError] = []
     try:
-        with open_gguf(path, header_only=header_only) as model:
+        with open_gguf(path, header_only=header_only, limits=limits) as model:
             document, problems = _describe(model)
     except GgufError as error:
         problems = [error]

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import struct
+from typing import NamedTuple
 
 from reference_engine.gguf_cursor import Cursor, aligned, fits_i64
 from reference_engine.gguf_errors import (
@@ -16,6 +17,7 @@ from reference_engine.gguf_errors import (
     RAGGED_ROW,
     TENSOR_OFFSET,
     TENSOR_TYPE,
+    TENSOR_WORK,
     TRUNCATED,
     GgufError,
     quoted,
@@ -28,10 +30,11 @@ DEFAULT_ALIGNMENT = 32
 MAX_DIMENSIONS = 4  # GGML_MAX_DIMS
 LEAST_TENSOR_BYTES = 8 + 1 + 4 + 8 + 4 + 8  # name of one character, one dimension, type, offset
 _SHOWN_OVERLAPS = 20
+# What follows the number of dimensions in a row: the dimensions, the type, the offset.
+_RECORDS = {n: struct.Struct(f"<{n}QIQ") for n in range(1, MAX_DIMENSIONS + 1)}
 
 
-@dataclass(frozen=True)
-class TensorInfo:
+class TensorInfo(NamedTuple):
     """One row of the tensor table.
 
     ``dims`` in the file's order: ``dims[0]`` is the row length K. ``offset`` counts from the start of the tensor data.
@@ -63,79 +66,96 @@ def read_alignment(metadata: Metadata) -> int:
 
 def read_tensor_table(cursor: Cursor, count: int, alignment: int) -> tuple[TensorInfo, ...]:
     """Read ``count`` rows at the cursor. Sizes are held against int64, offsets against ``alignment``."""
-    infos: list[TensorInfo] = []
-    seen: dict[str, int] = {}
+    cursor.spend(count * TENSOR_WORK, "tensor count")
+    infos: dict[str, TensorInfo] = {}
     for index in range(count):
         info = _read_row(cursor, index, alignment)
-        if info.name in seen:
+        if info.name in infos:
             raise GgufError(
                 DUPLICATE_TENSOR,
-                f"tensor {quoted(info.name)} stands twice; the first is at byte {seen[info.name]}",
+                f"tensor {quoted(info.name)} stands twice; the first is at byte {infos[info.name].header_at}",
                 info.header_at,
             )
-        seen[info.name] = info.header_at
-        infos.append(info)
-    _check_sum(infos, alignment)
-    return tuple(infos)
+        infos[info.name] = info
+    table = tuple(infos.values())
+    _check_sum(table, alignment)
+    return table
 
 
 def _read_row(cursor: Cursor, index: int, alignment: int) -> TensorInfo:
     header_at = cursor.position
-    name = cursor.name(f"name of tensor {index}", cursor.limits.tensor_name_bytes)
-    shown = quoted(name)
+    name = cursor.name("name of tensor", index, cursor.limits.tensor_name_bytes)
+    n_dims = cursor.u32("number of dimensions of tensor", name)
+    record = _RECORDS.get(n_dims)
+    if record is None:
+        raise GgufError(
+            DIMENSIONS,
+            f"tensor {quoted(name)} has {n_dims} dimensions; 1 to {MAX_DIMENSIONS} are allowed",
+            cursor.position - 4,
+        )
     at = cursor.position
-    n_dims = cursor.u32(f"number of dimensions of tensor {shown}")
-    if not 1 <= n_dims <= MAX_DIMENSIONS:
-        raise GgufError(DIMENSIONS, f"tensor {shown} has {n_dims} dimensions; 1 to {MAX_DIMENSIONS} are allowed", at)
-    dims: list[int] = []
-    elements = 1
-    for d in range(n_dims):
-        at = cursor.position
-        dims.append(cursor.u64(f"dimension {d} of tensor {shown}"))
-        if dims[d] == 0:
-            raise GgufError(EMPTY, f"dimension {d} of tensor {shown} is 0", at)
-        elements *= dims[d]
-        if not fits_i64(elements):
-            product = " x ".join(str(dim) for dim in dims)
-            raise GgufError(DIMENSIONS, f"tensor {shown} has {product} elements, more than an int64 can count", at)
-    type_at = cursor.position
-    kind = _tensor_type(cursor, shown)
+    if record.size > cursor.left:
+        _name_what_is_cut(cursor, n_dims, name)
+    cursor.position = at + record.size
+    *dims, type_number, offset = record.unpack_from(cursor.data, at)
+    type_at = at + 8 * n_dims
+    elements = _elements(dims, name, at)
+    kind = TENSOR_TYPES.get(type_number)
+    if kind is None:
+        raise _unknown_type(type_number, name, type_at)
     if dims[0] % kind.block_elements:
         raise GgufError(
             RAGGED_ROW,
-            f"rows of tensor {shown} have {dims[0]} elements, no multiple of the {kind.block_elements} of a "
+            f"rows of tensor {quoted(name)} have {dims[0]} elements, no multiple of the {kind.block_elements} of a "
             f"{kind.name} block",
             type_at,
         )
     n_bytes = elements // kind.block_elements * kind.block_bytes
     # Checked again after the padding: in C that step wraps a size just below 2^64 to nothing (CVE-2026-27940).
     if not fits_i64(aligned(n_bytes, alignment)):
-        raise GgufError(DIMENSIONS, f"tensor {shown} has {n_bytes} bytes, more than an int64 can count", type_at)
-    offset_at = cursor.position
-    offset = cursor.u64(f"offset of tensor {shown}")
+        raise GgufError(DIMENSIONS, f"tensor {quoted(name)} has {n_bytes} bytes, more than an int64 can count", type_at)
     if offset % alignment:
         raise GgufError(
-            TENSOR_OFFSET, f"offset of tensor {shown} is {offset}, no multiple of the alignment {alignment}", offset_at
+            TENSOR_OFFSET,
+            f"offset of tensor {quoted(name)} is {offset}, no multiple of the alignment {alignment}",
+            type_at + 4,
         )
-    return TensorInfo(name, tuple(dims), kind, n_bytes, offset, header_at, offset_at)
+    return TensorInfo(name, tuple(dims), kind, n_bytes, offset, header_at, type_at + 4)
 
 
-def _tensor_type(cursor: Cursor, shown: str) -> TensorType:
-    at = cursor.position
-    number = cursor.u32(f"type of tensor {shown}")
-    kind = TENSOR_TYPES.get(number)
-    if kind is not None:
-        return kind
-    if number in REMOVED_TENSOR_TYPES:
-        raise GgufError(
-            TENSOR_TYPE,
-            f"tensor {shown} has type {number} ({REMOVED_TENSOR_TYPES[number]}), which ggml has removed",
-            at,
-        )
-    raise GgufError(TENSOR_TYPE, f"tensor {shown} has the unknown type {number}", at)
+def _elements(dims: list[int], name: str, at: int) -> int:
+    """The product of ``dims``, which begin at byte ``at``: none may be 0, and it must fit an int64 at every step."""
+    elements = 1
+    for d, dim in enumerate(dims):
+        if dim == 0:
+            raise GgufError(EMPTY, f"dimension {d} of tensor {quoted(name)} is 0", at + 8 * d)
+        elements *= dim
+        if not fits_i64(elements):
+            product = " x ".join(str(dim) for dim in dims[: d + 1])
+            raise GgufError(
+                DIMENSIONS,
+                f"tensor {quoted(name)} has {product} elements, more than an int64 can count",
+                at + 8 * d,
+            )
+    return elements
 
 
-def _check_sum(infos: list[TensorInfo], alignment: int) -> None:
+def _name_what_is_cut(cursor: Cursor, n_dims: int, name: str) -> None:
+    """Step over the fields one by one: NPU-F015 at the one the file ends in."""
+    for d in range(n_dims):
+        cursor.u64(f"dimension {d} of tensor", name)
+    cursor.u32("type of tensor", name)
+    cursor.u64("offset of tensor", name)
+
+
+def _unknown_type(number: int, name: str, at: int) -> GgufError:
+    removed = REMOVED_TENSOR_TYPES.get(number)
+    if removed is None:
+        return GgufError(TENSOR_TYPE, f"tensor {quoted(name)} has the unknown type {number}", at)
+    return GgufError(TENSOR_TYPE, f"tensor {quoted(name)} has type {number} ({removed}), which ggml has removed", at)
+
+
+def _check_sum(infos: tuple[TensorInfo, ...], alignment: int) -> None:
     """The padded sizes must add up within int64 (CVE-2025-53630: a sum that wraps gave too small a buffer)."""
     total = 0
     for info in infos:

@@ -20,7 +20,7 @@ from reference_engine.gguf_layout import (
     read_tensor_table,
 )
 from reference_engine.gguf_tensor import GgufTensor
-from reference_engine.gguf_values import Metadata, least_metadata_bytes, read_metadata
+from reference_engine.gguf_values import LEAST_KEY_BYTES, Metadata, read_metadata
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)  # alike on disk in little-endian order; 3 only added the big-endian form
@@ -103,8 +103,8 @@ def _map(path: Path) -> mmap.mmap:
 def _read(path: Path, mapped: mmap.mmap, *, header_only: bool, limits: Limits) -> GgufPart:
     cursor = Cursor(mapped, limits)
     version = _check_magic_and_version(cursor)
-    tensor_count = cursor.count("tensor count", LEAST_TENSOR_BYTES, limits.tensors)
-    key_count = cursor.count("key count", least_metadata_bytes(), limits.keys)
+    tensor_count = cursor.count("tensor count", item_bytes=LEAST_TENSOR_BYTES, limit=limits.tensors)
+    key_count = cursor.count("key count", item_bytes=LEAST_KEY_BYTES, limit=limits.keys)
     metadata = read_metadata(cursor, key_count)
     alignment = read_alignment(metadata)
     infos = read_tensor_table(cursor, tensor_count, alignment)

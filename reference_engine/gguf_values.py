@@ -7,16 +7,16 @@ import mmap
 import struct
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, overload
 
 from reference_engine.gguf_cursor import Cursor, string_start
 from reference_engine.gguf_errors import (
+    ARRAY_WORK,
     DUPLICATE_KEY,
     KEY_MISSING,
     KEY_TYPE,
+    KEY_WORK,
     LENGTH,
-    LIMIT,
     VALUE_TYPE,
     GgufError,
     quoted,
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 _U64 = struct.Struct("<Q")
 
-_KEY_LEAST = 8 + 1 + 4 + 1  # length, one character, type, one byte of value
+LEAST_KEY_BYTES = 8 + 1 + 4 + 1  # length, one character, type, one byte of value
+_LEAST_STRING = 8
+_LEAST_ARRAY = 4 + 8
+_VALUE_TYPES = {int(kind): kind for kind in ValueType}
 
 
 class GgufArray(Sequence[Any]):
@@ -130,8 +133,7 @@ class GgufArray(Sequence[Any]):
 Value = Union[bool, int, float, str, GgufArray]
 
 
-@dataclass(frozen=True)
-class _Field:
+class _Field(NamedTuple):
     """One key: ``offset`` is the byte at which its entry begins, ``at`` that of its value."""
 
     value_type: ValueType
@@ -221,62 +223,55 @@ class Metadata(Mapping[str, Value]):
 
 def read_metadata(cursor: Cursor, count: int) -> Metadata:
     """Read ``count`` keys at the cursor. Nothing is decoded but the keys."""
+    cursor.spend(count * KEY_WORK, "key count")
     fields: dict[str, _Field] = {}
+    longest = cursor.limits.key_bytes
     for index in range(count):
         offset = cursor.position
-        key = cursor.name(f"key {index}", cursor.limits.key_bytes)
+        key = cursor.name("key", index, longest)
         if key in fields:
             raise GgufError(
-                DUPLICATE_KEY,
-                f"key {quoted(key)} stands twice; the first is at byte {fields[key].offset}",
-                offset,
+                DUPLICATE_KEY, f"key {quoted(key)} stands twice; the first is at byte {fields[key].offset}", offset
             )
-        fields[key] = _read_field(cursor, f"key {quoted(key)}", offset)
+        fields[key] = _read_field(cursor, key, offset)
     return Metadata(cursor.data, fields)
 
 
-def least_metadata_bytes() -> int:
-    """The fewest bytes that one key with its value can take."""
-    return _KEY_LEAST
-
-
-def _read_field(cursor: Cursor, name: str, offset: int) -> _Field:
-    kind = _value_type(cursor, f"type of {name}")
-    if kind is ValueType.ARRAY:
-        at = cursor.position
-        return _Field(kind, offset, at, items=_read_array(cursor, name, 1))
+def _read_field(cursor: Cursor, key: str, offset: int) -> _Field:
+    kind = _value_type(cursor, "type of key", key)
+    scalar = SCALARS.get(kind)
+    if scalar is not None:
+        return _Field(kind, offset, cursor.skip(scalar.size, "value of key", key))
     if kind is ValueType.STRING:
-        at, length = cursor.string(name)
+        at, length = cursor.string("key", key)
         return _Field(kind, offset, at, length)
-    return _Field(kind, offset, cursor.skip(SCALARS[kind].size, f"value of {name}"))
-
-
-def _value_type(cursor: Cursor, field: str) -> ValueType:
     at = cursor.position
-    number = cursor.u32(field)
-    try:
-        return ValueType(number)
-    except ValueError:
-        raise GgufError(VALUE_TYPE, f"{field} is {number}; the format knows 0 to {max(ValueType)}", at) from None
+    return _Field(kind, offset, at, items=_read_array(cursor, key, 1))
 
 
-def _read_array(cursor: Cursor, name: str, depth: int) -> GgufArray:
+def _value_type(cursor: Cursor, field: str, key: str) -> ValueType:
+    number = cursor.u32(field, key)
+    kind = _VALUE_TYPES.get(number)
+    if kind is None:
+        known = f"the format knows 0 to {max(ValueType)}"
+        raise GgufError(VALUE_TYPE, f"{field} {quoted(key)} is {number}; {known}", cursor.position - 4)
+    return kind
+
+
+def _read_array(cursor: Cursor, key: str, depth: int) -> GgufArray:
     start = cursor.position
     if depth > cursor.limits.array_depth:
-        raise GgufError(LENGTH, f"{name} nests arrays deeper than {cursor.limits.array_depth}", start)
-    kind = _value_type(cursor, f"item type of {name}")
-    least = 12 if kind is ValueType.ARRAY else 8 if kind is ValueType.STRING else SCALARS[kind].size
-    count = cursor.count(f"length of {name}", least)
+        raise GgufError(LENGTH, f"key {quoted(key)} nests arrays deeper than {cursor.limits.array_depth}", start)
+    kind = _value_type(cursor, "item type of key", key)
+    scalar = SCALARS.get(kind)
+    least = scalar.size if scalar is not None else _LEAST_STRING if kind is ValueType.STRING else _LEAST_ARRAY
+    count = cursor.count("length of key", key, item_bytes=least)
     at = cursor.position
-    if kind is ValueType.STRING:
-        return GgufArray(cursor.data, kind, count, at, marks=cursor.string_array(name, count))
-    if kind is not ValueType.ARRAY:
-        cursor.skip(count * least, name)
+    if scalar is not None:
+        cursor.skip(count * least, "key", key)
         return GgufArray(cursor.data, kind, count, at)
-    cursor.inner_arrays += count
-    if cursor.inner_arrays > cursor.limits.inner_arrays:
-        raise GgufError(
-            LIMIT, f"{name} holds {count} arrays; this reader takes {cursor.limits.inner_arrays} in a header", start
-        )
-    inner = tuple(_read_array(cursor, name, depth + 1) for _ in range(count))
+    if kind is ValueType.STRING:
+        return GgufArray(cursor.data, kind, count, at, marks=cursor.string_array(key, count))
+    cursor.spend(count * ARRAY_WORK, "key", key)
+    inner = tuple(_read_array(cursor, key, depth + 1) for _ in range(count))
     return GgufArray(cursor.data, kind, count, at, inner=inner)

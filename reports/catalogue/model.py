@@ -39,7 +39,7 @@ ENTRIES: tuple[Entry, ...] = (
         53,
         "The header asks for more than any published model needs; the reader stops before it allocates that.",
         _AGAIN,
-        "If the file is known to be sound, open it with larger Limits.",
+        "If the file is known to be sound: python -m reference_engine inspect --large FILE",
     ),
     _error("NPU-F014", 53, "The data of this tensor is not where the header says; its weights would be noise.", _AGAIN),
     _error(

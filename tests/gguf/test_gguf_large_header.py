@@ -81,13 +81,28 @@ def test_the_last_bad_string_of_many_is_named(large: Path, written: Write) -> No
 
 
 def test_more_strings_than_allowed_are_refused_before_they_are_walked(written: Write) -> None:
-    count = Limits().strings + 1
+    count = Limits().work + 1
     raw = craft.gguf([craft.key("a", craft.ARRAY, craft.array(craft.STRING, bytes(8 * count), count))])
     path = written(raw)
     start = time.process_time()
     with pytest.raises(GgufError) as caught:
         open_gguf(path)
     assert time.process_time() - start < 0.1
+    assert caught.value.code == "NPU-F013"
+
+
+def test_a_header_of_long_strings_is_refused_before_it_is_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "long.gguf"
+    length, count = 2**20 - 8, 2**16
+    with path.open("wb") as file:
+        file.write(craft.header(0, 1) + craft.key("a", craft.ARRAY, craft.array(craft.STRING, b"", count)))
+        start = file.tell()
+        for index in range(256):
+            file.seek(start + index * (8 + length))
+            file.write(craft.u64(length))
+        file.truncate(start + count * (8 + length))
+    with pytest.raises(GgufError, match="beyond 50331648 bytes") as caught:
+        open_gguf(path)
     assert caught.value.code == "NPU-F013"
 
 
