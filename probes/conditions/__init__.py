@@ -7,12 +7,9 @@
         validity = judge(row.samples, per_run_rates, Rules(higher_is_better=True))
         evidence = summarise(row.samples)
 
-A child that measures several rows is watched as a whole and judged row by row, by the time window each row
-reports::
-
-    watch = StepWatch(sampler, Rules())
-    ...  # the child runs; its rows carry the start and end of their timed part in monotonic seconds
-    validity, evidence = watch(row_samples, window), watch.evidence(window)
+A child that measures several rows prepares each of them, with the NPU idle and its clock low. Where a row
+reports the start and end of its timed part (``timed_window_s`` in its evidence, CLOCK_MONOTONIC seconds),
+``between`` cuts that part out of the samples before they are judged.
 
 Only files that are safe to read are read: never debugfs, whose ``freq`` node wakes the NPU, and nothing is
 written.
@@ -20,12 +17,12 @@ written.
 
 from __future__ import annotations
 
-from probes.conditions.judge import Rules, foreign_cpus, judge
+from probes.conditions.judge import foreign_cpus, judge
+from probes.conditions.rules import Rules, rules_for
 from probes.conditions.sample import Load, Phase, Policy, Ranges, Sample
 from probes.conditions.sampler import Row, Sampler
 from probes.conditions.stop import should_stop
 from probes.conditions.summary import summarise
-from probes.conditions.watch import StepWatch
 from probes.conditions.window import between
 
 __all__ = [
@@ -37,10 +34,10 @@ __all__ = [
     "Rules",
     "Sample",
     "Sampler",
-    "StepWatch",
     "between",
     "foreign_cpus",
     "judge",
+    "rules_for",
     "should_stop",
     "summarise",
 ]

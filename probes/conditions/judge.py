@@ -10,9 +10,9 @@ boards: an NPU left at 200 MHz is 7.6 times slower than at 800 MHz with nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
 
+from probes.conditions.rules import Rules
 from probes.conditions.sample import Phase, Ranges, Sample
 from probes.conditions.stop import STOP_C
 from reports.contract import Validity
@@ -36,30 +36,6 @@ _FEWEST_FOR_SPREAD = 3
 _FEWEST_FOR_TREND = 6
 _STEADY = 0.8  # share of ordered pairs less share of disordered ones; 1 is strictly monotonic
 _LEAST_FOREIGN_S = 0.05  # five ticks: below, the kernel's tick is all that is seen
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Which reasons apply to a row, and from where on.
-
-    ``simulated``: the row's time is modelled, so that clocks and heat of this machine say nothing.
-    ``clocks`` are judged where they can be read ("npu", "ddr", "cpu"); one in ``needed`` that cannot be
-    read is a reason itself. An absent ``dmc`` does not mean slow memory (Orange Pi 5 Plus, 5.10), so DDR is
-    not needed by default. ``cpus``: those the row ran on. ``higher_is_better``: True for rates, False for
-    times. Shares are of 1.
-    """
-
-    simulated: bool = False
-    clocks: frozenset[str] = frozenset({"npu", "ddr"})
-    needed: frozenset[str] = frozenset({"npu"})
-    cpus: frozenset[int] | None = None
-    higher_is_better: bool = True
-    clock_share: float = 0.90
-    low_samples_share: float = 0.10
-    foreign_share: float = 0.05
-    least_foreign_cpus: float = 0.10
-    cold_share: float = 0.10
-    noise_share: float = 0.03
 
 
 def judge(samples: Samples, row_samples: Sequence[float], rules: Rules | None = None) -> Validity:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probes.conditions import Load, Phase, Policy, Ranges, Rules, Sample, judge, should_stop
+from probes.conditions import Load, Phase, Policy, Ranges, Rules, Sample, judge, rules_for, should_stop
 
 GHZ = 1_000_000_000
 RANGES = Ranges(
@@ -235,3 +235,28 @@ def test_heat_that_is_over_does_not_stop() -> None:
     assert (
         should_stop([sample(0.0, Phase.DURING, temperature_c={"npu-thermal": 99.0}), sample(0.1, Phase.DURING)]) is None
     )
+
+
+def test_rows_of_the_cpus_are_judged_by_their_own_clocks_also_in_a_simulated_run() -> None:
+    slow_big = row(npu_hz=None, cpu_hz={"policy0": 1_800_000_000, "policy4": 408_000_000})
+    on_big = rules_for("cpu_bandwidth", "gbps", {"op": "read", "threads": 2, "cpus": "4-5"}, simulated=True)
+    on_little = rules_for("cpu_bandwidth", "gbps", {"op": "read", "threads": 2, "cpus": "0-3"}, simulated=True)
+    one_big = rules_for("cpu_clock", "mhz", {"cpu": 4}, simulated=True)
+    assert words(slow_big, rules=on_big) == ["clock low"]
+    assert words(slow_big, rules=on_little) == []
+    assert words(slow_big, rules=one_big) == ["clock low"]
+    assert words(row(ddr_hz=534_000_000), rules=on_little) == ["clock low"]
+    assert words(row(cpu_hz={}), rules=on_big) == [], "a machine that shows no CPU clock is not to blame"
+
+
+def test_rows_of_the_npu_are_judged_by_its_clock_unless_simulated() -> None:
+    slow = row(npu_hz=300_000_000)
+    assert words(slow, rules=rules_for("gemm_rate", "tops", {}, simulated=False)) == ["clock low"]
+    assert words(slow, rules=rules_for("gemm_rate", "tops", {}, simulated=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("unit", "higher"), [("tops", True), ("gbps", True), ("mhz", True), ("us", False), ("s", False)]
+)
+def test_the_unit_says_which_direction_is_better(unit: str, higher: bool) -> None:
+    assert rules_for("bind_cost", unit, {}, simulated=True).higher_is_better is higher

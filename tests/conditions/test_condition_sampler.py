@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.conditions import Phase, Rules, Sample, Sampler, StepWatch, between, foreign_cpus, judge, summarise
+from probes.conditions import Phase, Rules, Sample, Sampler, between, foreign_cpus, judge, summarise
 from probes.conditions.sources import Sources, own_ticks
 from tests.conditions.condition_roots import SELF, FakeRoot
 
@@ -202,33 +202,21 @@ def test_rows_are_measured_one_at_a_time(board: FakeRoot) -> None:
         running.take()
 
 
-def test_a_step_is_judged_row_by_row(board: FakeRoot) -> None:
-    with sampler(board) as running:
-        watch = StepWatch(running)
-        started = running.now_s()
+def test_the_timed_part_of_a_row_is_judged_without_its_preparation(board: FakeRoot) -> None:
+    with sampler(board) as running, running.row() as row:
         board.npu("cur_freq", "300000000\n")
-        wait_for(lambda: len(watch.samples((started, started))) >= 0 and running.now_s() > started + 0.5)
-        slow = (started + 0.15, running.now_s())
+        seen = len(row.samples)
+        wait_for(lambda: len(row.samples) >= seen + 3)
         board.npu("cur_freq", "1000000000\n")
         turned = running.now_s()
-        wait_for(lambda: running.now_s() > turned + 0.6)
-        fast = (turned + 0.05, running.now_s())
-        watch.stop()
-        assert [reason.split(":")[0] for reason in watch(STEADY, slow).reasons] == ["clock low"]
-        assert watch(STEADY, fast).valid
-        assert [reason.split(":")[0] for reason in watch(STEADY).reasons] == ["clock low"]
-        spread = watch.evidence(fast)["npu_clock_hz"]
-        assert spread == {"min": 1_000_000_000, "median": 1_000_000_000, "max": 1_000_000_000}
-
-
-def test_a_new_watch_ends_the_one_before(board: FakeRoot) -> None:
-    with sampler(board) as running:
-        first = StepWatch(running)
-        second = StepWatch(running)
-        count = len(first.samples())
-        wait_for(lambda: len(second.samples()) >= 4)
-        assert abs(len(first.samples()) - count) <= 1
-        assert first(STEADY, (0.0, running.now_s())) is not None
+        wait_for(lambda: running.now_s() > turned + 0.5)
+        ended = running.now_s()
+    assert [reason.split(":")[0] for reason in judge(row.samples, STEADY).reasons] == ["clock low"]
+    timed = between(row.samples, turned + 0.05, ended)
+    assert judge(timed, STEADY).valid
+    assert [timed[0].phase, timed[-1].phase] == [Phase.BEFORE, Phase.AFTER]
+    speed = summarise(timed)["npu_clock_hz"]
+    assert speed == {"min": 1_000_000_000, "median": 1_000_000_000, "max": 1_000_000_000}
 
 
 def test_a_window_keeps_the_nearest_load_on_each_side(board: FakeRoot) -> None:
