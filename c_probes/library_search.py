@@ -107,7 +107,6 @@ def find_libraries(
                 on_loader_path=candidate.on_loader_path,
             )
         )
-    found.sort(key=lambda library: not library.on_loader_path)
     return _mark_taken(found, host)
 
 

@@ -256,6 +256,31 @@ def test_the_child_reads_nothing_leads_its_session_and_takes_sigpipe() -> None:
     assert int(ignored.split()[1], 16) & (1 << (signal.SIGPIPE - 1)) == 0
 
 
+def test_what_waits_on_the_kits_own_stdin_is_not_the_childs() -> None:
+    saved = os.dup(0)
+    read_end, write_end = os.pipe()
+    try:
+        os.write(write_end, b"typed by a person\n")
+        os.dup2(read_end, 0)
+        assert shell("cat", 20).stdout_lines == ()
+    finally:
+        os.dup2(saved, 0)
+        for fd in (saved, read_end, write_end):
+            os.close(fd)
+
+
+def test_no_descriptor_of_the_kit_reaches_the_child() -> None:
+    opened_by_listing = 1
+    result = python("import os; print(len(os.listdir('/proc/self/fd')))")
+    assert result.stdout_lines == (str(3 + opened_by_listing),)
+
+
+def test_a_grandchild_that_holds_the_pipes_does_not_hold_the_kit() -> None:
+    result = shell("sleep 600 & echo $!; exit 0")
+    assert result.duration_s < 30
+    assert gone(int(result.stdout_lines[0]))
+
+
 def test_the_environment_is_the_one_given() -> None:
     result = run_child(["/usr/bin/env"], deadline_s=GENEROUS_S, env={"ONLY": "this", "LC_ALL": "C.UTF-8"})
     assert sorted(result.stdout_lines) == ["LC_ALL=C.UTF-8", "ONLY=this"]

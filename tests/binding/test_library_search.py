@@ -163,6 +163,17 @@ def test_links_to_one_file_count_once(tmp_path: Path) -> None:
     assert (library.path, library.real_path) == ("/lib/librknnrt.so", "/usr/lib/librknnrt.so.2")
 
 
+def test_an_absolute_link_starts_again_at_the_root(tmp_path: Path) -> None:
+    root = make(tmp_path, {"/opt/npu/librknnrt.so": librknnrt("2.3.2 (a)"), "/usr/lib": "/opt/npu"})
+    (library,) = find_libraries(root, machine="aarch64")
+    assert (library.path, library.real_path) == ("/usr/lib/librknnrt.so", "/opt/npu/librknnrt.so")
+
+
+def test_links_in_a_circle_end(tmp_path: Path) -> None:
+    root = make(tmp_path, {"/usr/lib/librknnrt.so": "/usr/lib/other.so", "/usr/lib/other.so": "librknnrt.so"})
+    assert find_libraries(root) == []
+
+
 def test_links_never_lead_out_of_the_root(tmp_path: Path) -> None:
     outside = make(tmp_path / "outside", {"/librknnrt.so": librknnrt("9.9.9 (outside)")})
     root = make(
