@@ -68,7 +68,8 @@ static void calibrate(struct team *team, struct work *work, double seconds) {
     const double us = run_units(team, work);
     const double factor = us > 0 ? wanted_us / us : 8;
     if (now_us() >= warm_until_us && factor < 2) return;
-    if (factor >= 1.5 && work->units < LARGEST_SHARE) work->units = (long)((double)work->units * (factor < 8 ? factor : 8));
+    if (factor >= 1.5 && work->units < LARGEST_SHARE)
+      work->units = (long)((double)work->units * (factor < 8 ? factor : 8));
   }
 }
 
@@ -94,7 +95,9 @@ static void measure_rate(struct team *team, struct work *work, double seconds, s
   json_put_integer(&row->evidence, "wrong_units", wrong);
   row->exact = true;
   row->verdict = wrong ? "failed" : "passed";
-  if (wrong) snprintf(row->reason, sizeof row->reason, "%ld units of work gave another sum than %lld", wrong, (long long)work->expected);
+  if (wrong)
+    snprintf(row->reason, sizeof row->reason, "%ld units of work gave another sum than %lld", wrong,
+             (long long)work->expected);
 }
 
 static void measure_clock(struct team *team, struct work *work, double seconds, struct row *row) {
@@ -184,10 +187,12 @@ static int each_cpu(const struct cpu_groups *groups, int cpus[MAX_CPU]) {
 int main(int argc, char **argv) {
   static const struct cpu_program program = {
       "cpu_rate", FOR_RATE, "Measures what sets of CPUs do with the same work, and the clock of each CPU."};
-  static const struct column columns[] = {{"what", -5}, {"cpus", -16}, {"split", -6}, {"value", 9}, {"unit", -4}, {"MAD %", 6}, {"verdict", -8}};
+  static const struct column columns[] = {{"what", -5}, {"cpus", -16}, {"split", -6},  {"value", 9},
+                                          {"unit", -4}, {"MAD %", 6},  {"verdict", -8}};
   static struct cpu_options options;
   static int cpus[MAX_CPU];
-  struct output output = {.out = stdout, .err = stderr, .program = program.name, .columns = columns, .column_count = 7};
+  struct output output = {.out = stdout, .err = stderr, .program = program.name, .columns = columns,
+                          .column_count = sizeof columns / sizeof columns[0]};
   const struct cpu_group allowed = cpus_allowed();
   int worst = EXIT_FINE;
   switch (cpu_options_parse(&options, &program, argc, argv)) {

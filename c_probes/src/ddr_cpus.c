@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char CPUS[] = "/sys/devices/system/cpu", CPUFREQ[] = "/sys/devices/system/cpu/cpufreq";
+
 enum { MAX_POLICIES = 16, CACHE_LEVELS = 8 };
 
 static bool in_group(const struct cpu_group *group, int cpu) {
@@ -135,9 +137,9 @@ static int find_policies(const char *root, const struct cpu_group *allowed, stru
     char cpus[256], clock[32];
     struct policy policy = {.max_khz = 0};
     struct cpu_group related;
-    if (!read_file(cpus, sizeof cpus, "%s/sys/devices/system/cpu/cpufreq/policy%d/related_cpus", root, number)) continue;
+    if (!read_file(cpus, sizeof cpus, "%s%s/policy%d/related_cpus", root, CPUFREQ, number)) continue;
     if (!cpus_parse(cpus, &related)) continue;
-    if (read_file(clock, sizeof clock, "%s/sys/devices/system/cpu/cpufreq/policy%d/cpuinfo_max_freq", root, number))
+    if (read_file(clock, sizeof clock, "%s%s/policy%d/cpuinfo_max_freq", root, CPUFREQ, number))
       policy.max_khz = strtol(clock, NULL, 10);
     for (int i = 0; i < related.count; i++)
       if (in_group(allowed, related.cpu[i])) add_cpu(&policy.cpus, related.cpu[i]);
@@ -178,8 +180,7 @@ size_t cpus_last_level_cache(const char *root, const struct cpu_group *group) {
   for (int i = 0; i < group->count; i++)
     for (int level = 0; level < CACHE_LEVELS; level++) {
       char text[32], *end;
-      if (!read_file(text, sizeof text, "%s/sys/devices/system/cpu/cpu%d/cache/index%d/size", root, group->cpu[i], level))
-        break;
+      if (!read_file(text, sizeof text, "%s%s/cpu%d/cache/index%d/size", root, CPUS, group->cpu[i], level)) break;
       const unsigned long value = strtoul(text, &end, 10);
       const size_t bytes = (size_t)value * (*end == 'K' ? 1024 : *end == 'M' ? 1024 * 1024 : 1);
       if (bytes > largest) largest = bytes;

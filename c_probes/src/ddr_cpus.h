@@ -35,9 +35,10 @@ struct cpu_group cpus_allowed(void);
 int cpus_first_outside(const struct cpu_group *group, const struct cpu_group *allowed);
 
 /* Sets by cpufreq policy under root ("" for this machine), slowest first, as far as they are allowed. The slowest
- * policy is the little cluster; all others together are the big one, a set of its own when there are several. The last set
- * is all CPUs. each_policy false leaves out the single policies of a big cluster that has several. */
-void cpus_default_groups(const char *root, const struct cpu_group *allowed, bool each_policy, struct cpu_groups *groups);
+ * policy is the little cluster; all others together are the big one, a set of its own when there are several. The
+ * last set is all CPUs. each_policy false leaves out the single policies of a big cluster that has several. */
+void cpus_default_groups(const char *root, const struct cpu_group *allowed, bool each_policy,
+                         struct cpu_groups *groups);
 
 /* Size in bytes of the largest cache that any CPU of the group has, as sysfs shows it; 0 when it shows none. */
 size_t cpus_last_level_cache(const char *root, const struct cpu_group *group);

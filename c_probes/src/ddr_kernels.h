@@ -4,10 +4,10 @@
  *
  * Bytes are counted as STREAM counts them: what the program asks for, 8 per element read or written. The line that a
  * store misses is fetched first by most caches; that traffic is not counted, by STREAM neither.
- * Stores are plain ones. Programs that run models store so, compilers make such code of STREAM, and on Arm there is
- * no store that is sure to go round the cache (STNP is a hint). Streaming stores of x86 would give a higher figure that no
- * program of interest reaches. The compiler must not turn a pass into memcpy or memset, whose stores are of another kind
- * for large blocks: the loops hold an empty asm statement that it cannot move into such a call. */
+ * Stores are plain ones. Programs that run models store so, compilers make such code of STREAM, and on Arm there is no
+ * store that is sure to go round the cache (STNP is a hint). Streaming stores of x86 would give a higher figure that
+ * no program of interest reaches. The compiler must not turn a pass into memcpy or memset, whose stores are of another
+ * kind for large blocks: the loops hold an empty asm statement that it cannot move into such a call. */
 #ifndef RKNPU_KIT_DDR_KERNELS_H
 #define RKNPU_KIT_DDR_KERNELS_H
 

@@ -23,12 +23,13 @@ static const char *set_json(struct cpu_options *o, const char *value) {
 static const char *set_seconds(struct cpu_options *o, const char *value) {
   char *end = NULL;
   o->seconds = strtod(value, &end);
-  const bool good = end != value && *end == '\0' && isfinite(o->seconds) && o->seconds >= 0.001 && o->seconds <= 3600;
-  return good ? NULL : "must be a number of seconds from 0.001 to 3600";
+  const bool number = end != value && *end == '\0' && isfinite(o->seconds);
+  return number && o->seconds >= 0.001 && o->seconds <= 3600 ? NULL : "must be a number of seconds from 0.001 to 3600";
 }
 
 static const char *set_cpus(struct cpu_options *o, const char *value) {
-  return cpus_parse_groups(value, &o->groups) ? NULL : "must be sets of CPUs such as 4-7 or 0,1;4-7 (at most 16 of 64)";
+  if (cpus_parse_groups(value, &o->groups)) return NULL;
+  return "must be sets of CPUs such as 4-7 or 0,1;4-7 (at most 16 of 64)";
 }
 
 static const char *set_threads(struct cpu_options *o, const char *value) {
@@ -82,13 +83,14 @@ static const struct rule rules[] = {
     {"--json", NULL, "JSON lines instead of a table", FOR_BANDWIDTH | FOR_RATE, set_json},
     {"--seconds", "S", "time to fill with passes, per row; default 0.5", FOR_BANDWIDTH, set_seconds},
     {"--seconds", "S", "time to fill with work, per row; default 0.3", FOR_RATE, set_seconds},
-    {"--cpus", "SETS", "CPUs to pin to, in order: 4-7 or 0,1;4-7; default: each cluster, then all", FOR_BANDWIDTH | FOR_RATE,
-     set_cpus},
+    {"--cpus", "SETS", "CPUs to pin to, in order: 4-7 or 0,1;4-7; default: each cluster, then all",
+     FOR_BANDWIDTH | FOR_RATE, set_cpus},
     {"--threads", "LIST", "threads on each set; default: 1 and one per CPU of the set", FOR_BANDWIDTH, set_threads},
     {"--op", "LIST", "of read,write,copy,triad; default all", FOR_BANDWIDTH, set_ops},
     {"--array-kib", "N", "KiB of one array of one thread; default 4 x the last-level cache, at least 32768",
      FOR_BANDWIDTH, set_kib},
-    {"--split", "WORD", "even: each CPU the same share; shared: who is free takes more; default both", FOR_RATE, set_split},
+    {"--split", "WORD", "even: each CPU the same share; shared: who is free takes more; default both", FOR_RATE,
+     set_split},
     {"--no-clock", NULL, "leave out the clock of each CPU", FOR_RATE, set_no_clock},
 };
 
@@ -119,8 +121,12 @@ static const struct rule *find_rule(int program, const char *argument, size_t na
 
 enum cpu_options_result cpu_options_parse(struct cpu_options *options, const struct cpu_program *program, int argc,
                                           char **argv) {
-  *options = (struct cpu_options){.seconds = program->bit == FOR_RATE ? 0.3 : 0.5, .even = true, .shared = true,
-                                  .clock = true, .ops = {OP_READ, OP_WRITE, OP_COPY, OP_TRIAD}, .op_count = OP_COUNT};
+  *options = (struct cpu_options){.seconds = program->bit == FOR_RATE ? 0.3 : 0.5,
+                                  .even = true,
+                                  .shared = true,
+                                  .clock = true,
+                                  .ops = {OP_READ, OP_WRITE, OP_COPY, OP_TRIAD},
+                                  .op_count = OP_COUNT};
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
       show_help(program);
@@ -129,7 +135,8 @@ enum cpu_options_result cpu_options_parse(struct cpu_options *options, const str
     const size_t name_length = strcspn(argv[i], "=");
     const char *value = argv[i][name_length] ? argv[i] + name_length + 1 : NULL;
     const struct rule *rule = find_rule(program->bit, argv[i], name_length);
-    if (!rule) return wrong(program, argv[i], argv[i][0] == '-' ? "is no option" : "is not expected; options start with --");
+    const char *unknown = argv[i][0] == '-' ? "is no option" : "is not expected; options start with --";
+    if (!rule) return wrong(program, argv[i], unknown);
     if (!rule->value && value) return wrong(program, rule->name, "takes no value");
     if (rule->value && !value) {
       if (i + 1 == argc) return wrong(program, rule->name, "needs a value");
@@ -141,15 +148,15 @@ enum cpu_options_result cpu_options_parse(struct cpu_options *options, const str
   return CPU_OPTIONS_RUN;
 }
 
-bool cpu_options_settle(struct cpu_options *options, const struct cpu_program *program, const struct cpu_group *allowed,
-                        bool each_policy) {
+bool cpu_options_settle(struct cpu_options *options, const struct cpu_program *program,
+                        const struct cpu_group *allowed, bool each_policy) {
   char text[CPU_TEXT];
   if (options->groups.count == 0) cpus_default_groups("", allowed, each_policy, &options->groups);
   for (int g = 0; g < options->groups.count; g++) {
     const int outside = cpus_first_outside(&options->groups.group[g], allowed);
     if (outside < 0) continue;
     cpus_text(allowed, text);
-    fprintf(stderr, "%s: error: CPU %d of --cpus is not one that this process may use: those are %s (see %s --help)\n",
+    fprintf(stderr, "%s: error: CPU %d of --cpus is not one that this process may use: %s (see %s --help)\n",
             program->name, outside, text, program->name);
     return false;
   }

@@ -38,7 +38,7 @@ enum cpu_options_result cpu_options_parse(struct cpu_options *options, const str
 
 /* Fills in the sets of CPUs that were not given and refuses those that this process may not use: false with one
  * sentence on stderr. */
-bool cpu_options_settle(struct cpu_options *options, const struct cpu_program *program, const struct cpu_group *allowed,
-                        bool each_policy);
+bool cpu_options_settle(struct cpu_options *options, const struct cpu_program *program,
+                        const struct cpu_group *allowed, bool each_policy);
 
 #endif

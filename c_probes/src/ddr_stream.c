@@ -186,7 +186,8 @@ static int one_row(struct output *output, const struct cpu_options *options, con
 }
 
 /* How many threads to use on a set, in *counts; without --threads one, and one per CPU. */
-static int thread_counts(const struct cpu_options *options, const struct cpu_group *set, int counts[MAX_THREAD_COUNTS]) {
+static int thread_counts(const struct cpu_options *options, const struct cpu_group *set,
+                         int counts[MAX_THREAD_COUNTS]) {
   int count = 0;
   for (int i = 0; i < options->thread_count; i++)
     if (options->threads[i] <= set->count) counts[count++] = options->threads[i];
@@ -198,10 +199,12 @@ static int thread_counts(const struct cpu_options *options, const struct cpu_gro
 
 int main(int argc, char **argv) {
   static const struct cpu_program program = {
-      "ddr_stream", FOR_BANDWIDTH, "Measures the memory bandwidth of the CPUs and checks every element that was moved."};
-  static const struct column columns[] = {{"op", -5}, {"threads", 7}, {"cpus", -16}, {"GB/s", 8}, {"MAD %", 6}, {"verdict", -8}};
+      "ddr_stream", FOR_BANDWIDTH, "Measures the memory bandwidth of the CPUs and checks every element moved."};
+  static const struct column columns[] = {{"op", -5},   {"threads", 7}, {"cpus", -16},
+                                          {"GB/s", 8}, {"MAD %", 6},   {"verdict", -8}};
   static struct cpu_options options;
-  struct output output = {.out = stdout, .err = stderr, .program = program.name, .columns = columns, .column_count = 6};
+  struct output output = {.out = stdout, .err = stderr, .program = program.name, .columns = columns,
+                          .column_count = sizeof columns / sizeof columns[0]};
   const struct cpu_group allowed = cpus_allowed();
   int counts[MAX_THREAD_COUNTS], rows = 0, worst = EXIT_FINE;
   switch (cpu_options_parse(&options, &program, argc, argv)) {
@@ -211,7 +214,8 @@ int main(int argc, char **argv) {
   }
   if (!cpu_options_settle(&options, &program, &allowed, false)) return EXIT_USAGE;
   output.json = options.json;
-  for (int g = 0; g < options.groups.count; g++) rows += thread_counts(&options, &options.groups.group[g], counts) * options.op_count;
+  for (int g = 0; g < options.groups.count; g++)
+    rows += thread_counts(&options, &options.groups.group[g], counts) * options.op_count;
   if (rows == 0) {
     fprintf(stderr, "ddr_stream: error: --threads asks for more threads than any set of CPUs has CPUs (see --help)\n");
     return EXIT_USAGE;

@@ -68,7 +68,8 @@ uint64_t add_chain(uint64_t value, uint64_t step, uint64_t rounds) {
   for (; rounds; rounds--) __asm__ volatile(".rept 1000\n\tadd %0, %0, %1\n\t.endr" : "+r"(value) : "r"(step));
 #elif defined(__arm__)
   uint32_t low = (uint32_t)value;
-  for (; rounds; rounds--) __asm__ volatile(".rept 1000\n\tadd %0, %0, %1\n\t.endr" : "+r"(low) : "r"((uint32_t)step));
+  const uint32_t low_step = (uint32_t)step;
+  for (; rounds; rounds--) __asm__ volatile(".rept 1000\n\tadd %0, %0, %1\n\t.endr" : "+r"(low) : "r"(low_step));
   value = low;
 #else
 #error "add_chain is written for x86-64, aarch64 and 32-bit Arm"

@@ -14,15 +14,16 @@ from probes.conditions.parse import cpu_list
 class Rules:
     """Which reasons apply to a row, and from where on.
 
-    ``simulated``: the row's time is modelled, so that clocks and heat of this machine say nothing.
-    ``clocks`` are judged where they can be read ("npu", "ddr", "cpu"); one in ``needed`` that cannot be
-    read is a reason itself. An absent ``dmc`` does not mean slow memory (Orange Pi 5 Plus, 5.10), so DDR is
-    not needed by default. ``cpus``: those the row ran on. ``higher_is_better``: True for rates, False for
-    times. Shares are of 1.
+    ``simulated``: the row's time is modelled, so that clocks and heat of this machine say nothing. ``clocks``
+    are judged where they can be read ("npu", "ddr", "cpu"); one in ``needed`` that cannot be read is a reason
+    itself. The clock of memory is for rows of bandwidth: ``dmc_ondemand`` keeps it low for as long as the
+    load is, which takes nothing from other rows; and an absent ``dmc`` does not mean slow memory (Orange Pi
+    5 Plus, 5.10). ``cpus``: those the row ran on. ``higher_is_better``: True for rates, False for times.
+    Shares are of 1.
     """
 
     simulated: bool = False
-    clocks: frozenset[str] = frozenset({"npu", "ddr"})
+    clocks: frozenset[str] = frozenset({"npu"})
     needed: frozenset[str] = frozenset({"npu"})
     cpus: frozenset[int] | None = None
     higher_is_better: bool = True
@@ -53,6 +54,7 @@ def rules_for(name: str, unit: str, parameters: Mapping[str, object], *, simulat
     higher = unit not in TIME_UNITS
     clocks = _CPU_ROWS.get(name)
     if clocks is None:
-        return Rules(simulated=simulated, higher_is_better=higher)
+        moved = frozenset({"ddr"}) if unit == "gbps" else frozenset[str]()
+        return Rules(simulated=simulated, clocks=moved | {"npu"}, higher_is_better=higher)
     cpus = cpu_list(str(parameters.get("cpus", parameters.get("cpu", "")))) or None
     return Rules(clocks=clocks, needed=frozenset(), cpus=cpus, higher_is_better=higher)

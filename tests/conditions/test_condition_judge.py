@@ -79,7 +79,7 @@ TRUTH = [
     ("the NPU at its lowest clock", {"npu_hz": 300_000_000}, ["clock low"]),
     ("the NPU just above 90 %", {"npu_hz": 901_000_000}, []),
     ("the NPU just below 90 %", {"npu_hz": 899_000_000}, ["clock low"]),
-    ("memory at its lowest clock", {"ddr_hz": 534_000_000}, ["clock low"]),
+    ("memory at its lowest clock", {"ddr_hz": 534_000_000}, []),
     ("idle CPUs", {"cpu_hz": {"policy0": 408_000_000, "policy4": 408_000_000}}, []),
     ("an unreadable NPU clock", {"npu_hz": None}, ["clock unknown"]),
     ("an unreadable DDR clock", {"ddr_hz": None}, []),
@@ -253,6 +253,14 @@ def test_rows_of_the_npu_are_judged_by_its_clock_unless_simulated() -> None:
     slow = row(npu_hz=300_000_000)
     assert words(slow, rules=rules_for("gemm_rate", "tops", {}, simulated=False)) == ["clock low"]
     assert words(slow, rules=rules_for("gemm_rate", "tops", {}, simulated=True)) == []
+
+
+def test_the_clock_of_memory_counts_for_rows_of_bandwidth() -> None:
+    slow = row(ddr_hz=534_000_000)
+    assert words(slow, rules=rules_for("weight_stream", "gbps", {}, simulated=False)) == ["clock low"]
+    assert words(slow, rules=rules_for("gemm_rate", "tops", {}, simulated=False)) == []
+    absent = row(ddr_hz=None)
+    assert words(absent, rules=rules_for("weight_stream", "gbps", {}, simulated=False)) == []
 
 
 @pytest.mark.parametrize(

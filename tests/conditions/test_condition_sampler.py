@@ -15,7 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from probes.conditions import Phase, Rules, Sample, Sampler, between, foreign_cpus, judge, summarise
+from probes.conditions import (
+    Phase,
+    Rules,
+    Sample,
+    Sampler,
+    between,
+    foreign_cpus,
+    judge,
+    rules_for,
+    summarise,
+)
 from probes.conditions.sources import Sources, own_ticks
 from tests.conditions.condition_roots import SELF, FakeRoot
 
@@ -79,7 +89,8 @@ def test_what_changes_in_the_files_while_a_row_runs_is_the_reason(
         board.set(name, text)
         before = len(row.samples)
         wait_for(lambda: len(row.samples) >= before + 3)
-    reasons = judge(row.samples, STEADY).reasons
+    rules = rules_for("weight_stream", "gbps", {}, simulated=False)
+    reasons = judge(row.samples, STEADY, rules).reasons
     assert [reason.split(":")[0] for reason in reasons] == [word]
 
 
