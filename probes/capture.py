@@ -86,7 +86,7 @@ class _Picture:
         live = system.live
         self.manifest: dict[str, Any] = {
             **{"format": FORMAT, "version": FORMAT_VERSION, "flat": True},
-            **{name: {} for name in ("nodes", "links", "names", "refused", "accessible", "holders")},
+            **{name: {} for name in ("nodes", "links", "names", "refused", "accessible", "holders", "udev")},
             "second": [],
             "live": {
                 "machine": live.machine,
@@ -109,6 +109,8 @@ class _Picture:
         elif kind == "drm":
             if isinstance(value, DrmVersion):
                 live["drm"][path] = value.as_json()
+        elif kind == "udev":
+            self.manifest["udev"][path] = self.json(value if value is not None else answer.detail)
         elif value is None:
             if answer.refusal not in (None, Refusal.ABSENT):
                 self.manifest["refused"][f"{kind} {path}"] = [answer.refusal.value, answer.detail]

@@ -50,6 +50,10 @@ def _no_klog() -> tuple[str | None, str]:
     return None, "no kernel log in the picture"
 
 
+def _no_udev(_path: str) -> tuple[dict[str, str] | None, str]:
+    return None, "the picture holds no udev database"
+
+
 @dataclass(frozen=True)
 class Live:
     """Injectable. ``libraries`` holds the rows of a recorded library search; None means: search the root."""
@@ -61,6 +65,7 @@ class Live:
     environ: Mapping[str, str] = field(default_factory=dict)
     klog: Callable[[], tuple[str | None, str]] = _no_klog
     drm_version: Callable[[str], DrmVersion | None] = _no_version
+    udev: Callable[[str], tuple[dict[str, str] | None, str]] = _no_udev
     libraries: list[dict[str, Any]] | None = None
 
 
@@ -74,7 +79,22 @@ def live_here() -> Live:
         environ={name: os.environ[name] for name in _ENVIRON if name in os.environ},
         klog=read_klog,
         drm_version=drm_version,
+        udev=udev_properties,
     )
+
+
+def udev_properties(node: str) -> tuple[dict[str, str] | None, str]:
+    """Properties of a node in the udev database, or None and why. Containers mostly have neither of the two."""
+    try:
+        import pyudev  # noqa: PLC0415  (optional: facts need nothing but the standard library)
+    except ImportError as error:
+        return None, f"pyudev cannot be used: {error}"
+    try:
+        device = pyudev.Devices.from_device_file(pyudev.Context(), node)
+        names = ("ID_PATH", "DEVLINKS", "TAGS")
+        return {name: str(device.properties[name]) for name in names if name in device.properties}, ""
+    except (OSError, ValueError, KeyError, pyudev.DeviceNotFoundError) as error:
+        return None, f"udev does not know {node}: {error}"
 
 
 def read_klog() -> tuple[str | None, str]:

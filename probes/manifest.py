@@ -4,8 +4,8 @@
 Fields, all optional: ``nodes`` (path -> [kind, mode, uid, gid, major, minor]; major and minor null for no device),
 ``links`` (path -> target), ``names`` (path -> list), ``refused`` (path -> [refusal, detail], or "kind path" for one way
 of asking), ``accessible`` (path -> bool), ``holders`` (``/proc/<pid>/fd`` -> [node or null, files]), ``second`` (paths
-whose second reading lies under ``/.rknpu/second``), ``flat`` (true in a capture: links are not followed), and
-``live`` (what calls answered: see :class:`probes.live.Live`).
+whose second reading lies under ``/.rknpu/second``), ``udev`` (path -> properties, or why there are none), ``flat``
+(true in a capture: links are not followed), and ``live`` (what calls answered: see :class:`probes.live.Live`).
 A manifest that is damaged counts as absent: a tree from a stranger must not stop the probe.
 """
 
@@ -105,6 +105,12 @@ class Manifest:
         rows = self.data.get("second")
         return f"/.rknpu/second{path}" if isinstance(rows, list) and path in rows else None
 
+    def _udev(self, path: str) -> tuple[dict[str, str] | None, str]:
+        row = self._table("udev").get(path)
+        if isinstance(row, dict):
+            return {str(name): str(text) for name, text in row.items()}, ""
+        return None, "the picture holds no udev database" if row is None else str(row)
+
     def live(self) -> Live:
         """What calls answered on the pictured board. Nothing of the machine that looks at the picture."""
         row = self._table("live")
@@ -127,6 +133,7 @@ class Manifest:
             environ={str(k): str(v) for k, v in environ.items()} if isinstance(environ, dict) else {},
             klog=lambda: (self.dmesg, klog_why if isinstance(klog_why, str) else "no kernel log in the picture"),
             drm_version=versions.get,
+            udev=self._udev,
             libraries=[row for row in libraries if isinstance(row, dict)] if isinstance(libraries, list) else None,
         )
 

@@ -6,7 +6,7 @@ directories on the way to a listed path may be listed, and nothing else. ``NEVER
 links have been followed: those files wake the NPU, change its state when read, or are no plain files.
 
 Sources: the vendor driver 0.9.8 (``freq`` and ``volt`` of its debugfs directory take the clock and regulator path and
-resume the NPU for about three seconds; ``/dev/mem`` reads of NPU pages hard-lock RK3588).
+resume the NPU for about three seconds; reads of its register pages hard-lock RK3588, so no device is ever read).
 """
 
 from __future__ import annotations

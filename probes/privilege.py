@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probes.answers import Refusal
-from probes.facts.sheet import FactSheet
+from probes.facts.sheet import FactSheet, Pen
 from probes.system import System
 
 
@@ -46,3 +46,10 @@ def privilege_note(system: System, sheet: FactSheet) -> PrivilegeNote:
         parts.append("To have them, run the same command as root; everything else is complete.")
         text = " ".join(parts)
     return PrivilegeNote(facts, paths, as_root, text)
+
+
+def put_note(pen: Pen) -> None:
+    """``privilege.note`` and ``privilege.closed_facts``, after all other facts."""
+    note = privilege_note(pen.system, pen.sheet)
+    pen.put("privilege.note", note.text, "answers of this run")
+    pen.put("privilege.closed_facts", list(note.facts), "answers of this run")

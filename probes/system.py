@@ -123,6 +123,18 @@ class System:
         self._check_look(path)
         return self._ask("drm", path, lambda: self.live.drm_version(path)).value
 
+    def udev(self, path: str) -> Answer[dict[str, str]]:
+        """Properties of a device node in the udev database; the detail of the answer says why there are none."""
+        self._check_look(path)
+
+        def take() -> dict[str, str]:
+            properties, reason = self.live.udev(path)
+            if properties is None:
+                raise Refused(Refusal.ABSENT, reason)
+            return properties
+
+        return self._ask("udev", path, take)
+
     def klog(self) -> Answer[str]:
         """The kernel's ring buffer."""
 
@@ -213,7 +225,7 @@ class System:
     def _allowed(self, inside: str, node: Node) -> bool | None:
         """Whether this process may open the node for reading and writing."""
         if self.is_live:
-            return os.access(inside, os.R_OK | os.W_OK, effective_ids=True)
+            return os.access(inside, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids)
         recorded = self.manifest.accessible(inside)
         if recorded is not None or self.live.uid is None:
             return recorded

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ from reports.redact import Names, redact
 
 MAX_LINES = 60
 WIDTH = 100
-MAX_FINDINGS = 9
+MAX_FINDINGS = 8
 MAX_MEASUREMENTS = 12
 Report = dict[str, Any]
 
@@ -158,12 +159,22 @@ def _findings(report: Report) -> list[str]:
     counts = {word: sum(1 for row in found if row.get("severity") == word) for word in ("error", "warning", "info")}
     lines = [f"findings: {counts['error']} errors, {counts['warning']} warnings, {counts['info']} notes"]
     for row in found[:MAX_FINDINGS]:
-        lines.append(f"{str(row.get('severity', '?')).upper():8}{row.get('code', '?')} {row.get('what', '')}")
-        if row.get("severity") in ("error", "warning"):
-            lines.append(f"        {row.get('evidence', '')}")
+        serious = row.get("severity") in ("error", "warning")
+        head = f"{str(row.get('severity', '?')).upper():8}{row.get('code', '?')} {row.get('what', '')}"
+        lines += _wrapped(head, 2)
+        if serious:
+            lines += _wrapped(f"        {row.get('evidence', '')}", 2)
     if len(found) > MAX_FINDINGS:
         lines.append(f"        and {len(found) - MAX_FINDINGS} more")
     return lines
+
+
+def _wrapped(text: str, most: int) -> list[str]:
+    """At most ``most`` lines of one text, continued under column 8."""
+    lines = textwrap.wrap(_ascii(text), WIDTH, subsequent_indent=" " * 8, drop_whitespace=True, initial_indent="")
+    indent = " " * (len(text) - len(text.lstrip()))
+    lines = [line if not indent or line.startswith(indent) else indent + line for line in lines] or [""]
+    return lines if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1][: WIDTH - 4]} ..."]
 
 
 def _measured(report: Report) -> list[str]:

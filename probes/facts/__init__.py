@@ -25,9 +25,11 @@ from probes.facts import (
     stack,
     tenants,
     thermal,
+    udev,
     versions,
 )
 from probes.facts.sheet import FactSheet, Pen
+from probes.privilege import put_note
 from probes.system import PathNotListed, System
 from reports.events import Event
 
@@ -54,6 +56,8 @@ CONCERNS: tuple[tuple[str, Callable[[Pen], None]], ...] = (
     ("irq", irq.collect),
     ("limits", limits.collect),
     ("tenants", tenants.collect),
+    ("udev", udev.collect),
+    ("privilege", put_note),
 )
 
 

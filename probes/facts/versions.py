@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from probes.facts.parse import dotted, driver_version, version
+from probes.facts.parse import Version, dotted, driver_version, version
 from probes.facts.sheet import Pen
 
 MIN_DOMAINS = (0, 9, 6)
@@ -47,8 +47,19 @@ def driver(pen: Pen) -> None:
     )
     pen.put("npu.driver_version_routes", routes, "all routes")
     pen.put("npu.driver_routes_agree", len(set(numbers.values())) <= 1, "all routes")
+    number = version(best[1]) if best else None
+    pen.assume("npu.ioctl_generation", ioctl_generation(number), "driver version", "driver version unknown")
     pen.put("npu.driver_date", line.get("date"), "kernel log", reason="newer kernels do not print it, or no log")
     pen.put("npu.driver_linkage", _linkage(pen), "/proc/modules, /sys/module", reason="no NPU driver seen")
+
+
+def ioctl_generation(number: Version | None) -> str | None:
+    """Which form of the driver's memory ioctl programs must use; programs that speak to the driver directly care."""
+    if number is None:
+        return None
+    if number >= MIN_DOMAINS:
+        return "domains (48-byte MEM_CREATE)"
+    return "SRAM (40-byte MEM_CREATE)" if number >= (0, 8, 0) else "first (32-byte MEM_CREATE)"
 
 
 def _ask_drm(pen: Pen, routes: dict[str, Any]) -> None:

@@ -128,6 +128,8 @@ def runtime(sheet: FactSheet) -> Iterator[Finding]:
         return
     path, found = sheet.text("runtime.path"), version(sheet.text("runtime.version"))
     copies = [row for row in sheet.rows("libraries") if "librknnrt" in str(row.get("path"))]
+    if path is None and any(row.get("taken") for row in copies):
+        return
     if path is None and copies and not any(row.get("on_loader_path") for row in copies):
         return  # a private copy, as Python wheels carry it, is found by its own program
     if path is None and copies:

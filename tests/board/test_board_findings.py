@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501  (a line of a table is a line of a file on the board)
+"""Findings: ranked by cause, silent where facts are unknown, complete in their commands, and never shouting at harmless lines."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from probes.facts import FactSheet, collect, soc_table, versions
+from probes.facts.klog import sort_lines
+from probes.findings import RULES, judge
+from probes.live import Live, udev_properties
+from probes.system import System
+from reports.catalogue import board as catalogue
+from reports.contract import Fact, Finding, Severity, by_cause
+from tests.board import samples
+from tests.board.expected import BOARDS
+from tests.board.scenarios import SCENARIOS
+from tests.board.table import found
+from tests.board.tree import build, drm
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+BENIGN = [
+    "RKNPU fdab0000.npu: can't request region for resource [mem 0xfdab0000-0xfdabffff]",
+    "RKNPU fdab0000.npu: failed to find power_model node",
+    "RKNPU fdab0000.npu: RKNPU: failed to initialize power model",
+    "RKNPU fdab0000.npu: RKNPU: failed to get dynamic-coefficient",
+    "rockchip,bus bus-npu: Failed to get leakage",
+    "vdd_npu_s0: could not add device link fdab0000.npu: -EEXIST",
+    "rknpu: loading out-of-tree module taints kernel.",
+]
+
+
+def look(root: Path, *tables: str) -> FactSheet:
+    return collect(System(build(root, *tables)), lambda event: None)
+
+
+def codes(findings: list[Finding]) -> list[str]:
+    return [finding.code for finding in findings]
+
+
+def test_every_code_of_the_catalogue_is_shown_by_some_tree(tmp_path: Path) -> None:
+    tables = [(board.table,) for board in BOARDS] + [scenario.tables for scenario in SCENARIOS]
+    seen: set[str] = set()
+    for number, table in enumerate(tables):
+        seen.update(codes(found(tmp_path / str(number), table)[1]))
+    assert {entry.code for entry in catalogue.ENTRIES} - seen == set()
+
+
+def test_codes_are_well_formed_and_ranks_follow_their_class() -> None:
+    for entry in catalogue.ENTRIES:
+        assert re.fullmatch(r"NPU-[EKVMPS]\d{3}", entry.code)
+        assert entry.fix and entry.why.endswith((".", "{status}", "{reason}"))
+        assert (entry.rank >= 900) == (entry.severity is Severity.INFO), entry.code
+        assert entry.what.isascii() and entry.why.isascii()
+
+
+def test_an_empty_sheet_has_no_findings_of_weight() -> None:
+    assert all(finding.severity is Severity.INFO for finding in judge(FactSheet()))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[FactSheet]:
+    place = tmp_path_factory.mktemp("whole")
+    tables = [(board.table,) for board in BOARDS] + [scenario.tables for scenario in SCENARIOS[::4]]
+    return [found(place / str(number), table)[0] for number, table in enumerate(tables)]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_rules_are_silent_where_facts_are_unknown(data: st.DataObject, whole: list[FactSheet]) -> None:
+    sheet = data.draw(st.sampled_from(whole))
+    lost = data.draw(st.sets(st.sampled_from(sorted(sheet))))
+    facts = {key: replace(fact, value=None, reason="lost") if key in lost else fact for key, fact in sheet.items()}
+    findings = judge(FactSheet(facts))
+    assert findings == sorted(findings, key=by_cause)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_facts_that_are_lost_make_no_new_error(data: st.DataObject, whole: list[FactSheet]) -> None:
+    """What is unknown accuses nobody: an error may vanish with its facts, none may appear."""
+    sheet = data.draw(st.sampled_from(whole))
+    before = {finding.code for finding in judge(sheet) if finding.severity is Severity.ERROR}
+    reading = [
+        key
+        for key in sheet
+        if not key.startswith(("npu.device", "board.", "soc.", "kernel.", "npu.dt", "npu.platform", "npu.def"))
+    ]
+    lost = data.draw(st.sets(st.sampled_from(sorted(reading))))
+    facts = {key: replace(fact, value=None, reason="lost") if key in lost else fact for key, fact in sheet.items()}
+    after = {finding.code for finding in judge(FactSheet(facts)) if finding.severity is Severity.ERROR}
+    causes = {"NPU-K002", "NPU-K003", "NPU-K004", "NPU-K005", "NPU-K006", "NPU-K012", "NPU-K015", "NPU-K016"}
+    assert after - before <= (causes if before & causes else {"NPU-K020"} if "NPU-M013" in before else set())
+
+
+@settings(max_examples=60, deadline=None)
+@given(lines=st.lists(st.sampled_from(BENIGN), min_size=1, max_size=20))
+def test_harmless_lines_are_never_more_than_a_note(lines: list[str]) -> None:
+    kept = sort_lines("\n".join(lines))
+    assert kept["counts"] == {"benign": len(lines), "info": 0, "fault": 0}
+    assert kept["faults"] == []
+    facts = {
+        f"klog.{key}": Fact(f"klog.{key}", kept[name], "log")
+        for key, name in (("lines", "counts"), ("benign", "benign"))
+    }
+    findings = [finding for rule in RULES for finding in rule(FactSheet(facts))]
+    assert {finding.severity for finding in findings} == {Severity.INFO}
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    entries=st.lists(
+        st.text("abcdefghijklmnopqrstuvwxyz0123456789,-", max_size=24)
+        | st.from_regex(r"rockchip,r[kv][0-9]{4}[a-z]?", fullmatch=True),
+        max_size=5,
+    )
+)
+def test_only_a_tree_that_says_so_is_an_rk3588(entries: list[str]) -> None:
+    name = soc_table.soc_of_compatible(entries)
+    if name is not None and "3588" in name:
+        assert any(entry.startswith("rockchip,rk3588") for entry in entries)
+
+
+@pytest.mark.parametrize(("card", "render"), [(0, 128), (1, 130), (5, 140), (63, 191)])
+def test_no_node_number_decides_anything(card: int, render: int, tmp_path: Path) -> None:
+    usual = look(tmp_path / "usual", samples.ROCK5B_61)
+    cut = "- /sys/class/drm/card1\n- /sys/class/drm/renderD129\n- /sys/devices/platform/fdab0000.npu/drm\n- /dev/dri"
+    uevent = samples.RKNPU_UEVENT.format(at="fdab0000", soc="rk3588")
+    mali = drm("renderD129" if render != 129 else "renderD128", 129, "platform/fb000000.gpu", "DRIVER=panthor")
+    sheet = look(
+        tmp_path / "moved",
+        samples.ROCK5B_61,
+        cut,
+        mali,
+        drm(f"card{card}", card, "platform/fdab0000.npu", uevent, gid=44),
+        drm(f"renderD{render}", render, "platform/fdab0000.npu", uevent),
+    )
+    assert sheet.value("npu.device_node") == f"/dev/dri/renderD{render}"
+    moved = {key for key in sheet if sheet.value(key) != usual.value(key)}
+    assert moved <= {"npu.device_node", "npu.device_nodes", "npu.driver_version_routes", "npu.platform_devices"}
+    assert codes(judge(sheet)) == codes(judge(usual))
+
+
+def test_an_empty_uevent_is_settled_by_the_drm_name(tmp_path: Path) -> None:
+    virtual = samples.SPLIT_DKMS.replace("devices/rknpu", "devices/virtual-card").replace(
+        "../../../rknpu", "../../../virtual-card"
+    )
+    assert look(tmp_path / "a", virtual).value("npu.device_node") == "/dev/dri/renderD129"
+    assert (
+        look(tmp_path / "b", virtual.replace("drm /dev/dri/renderD129 rknpu", "drm /dev/dri/renderD129 other")).value(
+            "npu.device_node"
+        )
+        is None
+    )
+
+
+def first(root: Path, *tables: str) -> Finding:
+    return found(root, tables)[1][0]
+
+
+def test_the_fix_for_a_missing_group_is_the_exact_command(tmp_path: Path) -> None:
+    finding = first(tmp_path / "a", samples.ROCK5B_61, "live uid=1001 gids=1001 machine=aarch64")
+    assert finding.fix[0] == "sudo usermod -aG render $USER"
+
+
+def test_the_fix_for_a_root_only_node_is_a_udev_rule(tmp_path: Path) -> None:
+    finding = first(tmp_path / "a", samples.ROCK5B_61, "/dev/dri/renderD129 char 226:129 0600 0:0")
+    assert 'SUBSYSTEM=="drm", KERNEL=="renderD*", GROUP="render", MODE="0660"' in finding.fix[0]
+    closed = "/dev/rknpu char 10:122 0600 0:0\nlive uid=1000 gids=1000 machine=armv7l"
+    assert 'SUBSYSTEM=="misc", KERNEL=="rknpu"' in first(tmp_path / "b", samples.LUCKFOX_PICO, closed).fix[0]
+    accel = "/dev/accel/accel0 char 261:0 0600 0:0\nlive uid=1000 gids=1000 machine=aarch64"
+    assert 'SUBSYSTEM=="accel", KERNEL=="accel*"' in first(tmp_path / "c", samples.ROCKET, accel).fix[0]
+
+
+def test_a_built_in_driver_is_not_told_to_be_replaced_by_a_module(tmp_path: Path) -> None:
+    change = "/sys/module/rknpu/version = 0.9.3\n- dmesg"
+    finding = first(tmp_path / "a", samples.ROCK5B_61, change)
+    assert finding.code == "NPU-V003" and "built in" in finding.fix[0]
+    module = "/proc/modules = rknpu 1 0 - Live 0x0"
+    assert "dist-upgrade" in first(tmp_path / "b", samples.ROCK5B_61, change, module).fix[0]
+
+
+def test_a_module_that_lies_ready_is_named_in_the_command(tmp_path: Path) -> None:
+    scenario = next(row for row in SCENARIOS if row.first == "NPU-K004")
+    assert first(tmp_path / "a", *scenario.tables).fix[0] == "sudo modprobe rknpu"
+
+
+def test_the_holder_of_the_npu_is_named_and_the_kit_itself_is_not(tmp_path: Path) -> None:
+    holder = "holder 4711 rkllm_server /dev/dri/renderD129"
+    root = build(tmp_path / "root", samples.ROCK5B_61, holder)
+    sheet = collect(System(root), lambda event: None)
+    assert sheet.value("tenants") == [{"pid": 4711, "name": "rkllm_server", "node": "/dev/dri/renderD129"}]
+    own = Live(machine="aarch64", uid=1000, gids=(109,), pid=4711)
+    assert collect(System(root, live=own), lambda event: None).value("tenants") == []
+
+
+def test_a_holder_of_the_display_is_no_holder_of_the_npu(tmp_path: Path) -> None:
+    sheet = look(tmp_path / "root", samples.ROCK5B_61, "holder 4711 weston /dev/dri/renderD128")
+    assert sheet.value("tenants") == []
+
+
+def test_a_silicon_with_fewer_cores_is_found_without_its_otp(tmp_path: Path) -> None:
+    no_line = "- dmesg\ndmesg [drm] Initialized rknpu 0.9.8 20240828 for fdab0000.npu on minor 1"
+    sheet = look(tmp_path / "root", samples.ROCK5C_LITE, no_line)
+    assert sheet.value("soc.name") == "RK3582 or RK3583"
+    assert sheet["soc.name"].provenance.value == "assumed"
+    assert sheet.value("npu.cores") == 2
+    assert "NPU-E030" in codes(judge(sheet))
+
+
+def test_two_cores_in_the_load_file_outweigh_the_device_tree(tmp_path: Path) -> None:
+    root = "live uid=0 gids=0 machine=aarch64\n- /sys/kernel/debug/rknpu/load\n/sys/kernel/debug/rknpu/load = NPU load:  Core0:  0%, Core1:  0%,"
+    sheet = look(tmp_path / "root", samples.ROCK5B_61, root)
+    assert sheet.value("npu.cores") == 2
+    assert sheet.value("soc.name") == "RK3582 or RK3583"
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [((0, 4, 2), "32-byte"), ((0, 8, 5), "40-byte"), ((0, 9, 6), "48-byte"), ((0, 10, 0), "48-byte"), (None, None)],
+)
+def test_the_generation_of_the_ioctls_follows_the_driver(number: Any, word: str | None) -> None:
+    text = versions.ioctl_generation(number)
+    assert text is None if word is None else word in str(text)
+
+
+def test_without_pyudev_the_fact_says_so_and_nothing_else_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyudev", None)
+    value, reason = udev_properties("/dev/null")
+    assert value is None and "pyudev" in reason
+
+
+def test_udev_properties_come_through_when_there_are_any(tmp_path: Path) -> None:
+    root = build(tmp_path / "root", samples.ROCK5B_61)
+    live = replace(System(root).live, udev=lambda path: ({"ID_PATH": f"platform of {path}"}, ""))
+    sheet = collect(System(root, live=live), lambda event: None)
+    assert sheet.value("npu.udev") == {"ID_PATH": "platform of /dev/dri/renderD129"}
+
+
+def test_every_null_fact_has_a_reason_and_says_whether_root_would_help(tmp_path: Path) -> None:
+    sheet = look(tmp_path / "root", samples.ROCK5B_61)
+    assert sheet["npu.load_percent"].needs_root
+    assert all(fact.reason for fact in sheet.values() if fact.value is None)
+    assert all(fact.value is None for fact in sheet.values() if fact.needs_root)
+    assert not sheet["ddr.counters_present"].needs_root
+
+
+def test_no_source_of_the_kit_names_the_memory_device() -> None:
+    name = "/dev/" + "mem"
+    for folder in ("probes", "c_probes", "reports", "reference_engine"):
+        for file in (CHECKOUT / folder).rglob("*"):
+            if file.suffix in (".py", ".c", ".h") and file.is_file():
+                assert not re.search(rf'"{name}\b', file.read_text(encoding="utf-8", errors="replace")), file
+
+
+def test_each_fact_is_sent_as_it_is_found(tmp_path: Path) -> None:
+    sent: list[object] = []
+    sheet = collect(System(build(tmp_path / "root", samples.ROCK4D)), sent.append)
+    assert [fact.key for fact in sent if isinstance(fact, Fact)] and {
+        fact.key for fact in sent if isinstance(fact, Fact)
+    } == set(sheet)
+
+
+def test_the_list_of_facts_in_the_readme_is_complete(tmp_path: Path) -> None:
+    text = (CHECKOUT / "probes" / "facts" / "README.md").read_text(encoding="utf-8")
+    missing = set()
+    for number, board in enumerate(BOARDS):
+        for key in look(tmp_path / str(number), board.table):
+            stem = re.sub(r"_(?:hz|bytes_soft|bytes_hard|hard)$|(?<=npu\.clock)_\w+$", "", key)
+            if key not in text and stem not in text:
+                missing.add(key)
+    assert missing == set()
