@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -406,3 +407,27 @@ def test_the_one_called_taken_is_the_one_that_dlopen_takes(build_library: Callab
     libraries = find_libraries(env={"LD_LIBRARY_PATH": path})
     assert taken(libraries) == done.stdout.strip() == str(first)
     assert [library.shadowed_by for library in libraries if library.path == str(second)] == [str(first)]
+
+
+def test_the_search_writes_nothing_and_maps_no_library(build_library: Callable[..., Path], tmp_path: Path) -> None:
+    strace = shutil.which("strace")
+    if strace is None:
+        pytest.skip("strace is not installed")
+    root = make(tmp_path / "root", {"/usr/lib/librknnrt.so": build_library().read_bytes()})
+    trace = tmp_path / "trace"
+    code = (
+        "import sys; from pathlib import Path; from c_probes.library_search import find_libraries\n"
+        "Path('/begin').exists(); print(len(find_libraries(Path(sys.argv[1])))); Path('/end').exists()"
+    )
+    done = subprocess.run(
+        [strace, "-f", "-o", str(trace), sys.executable, "-B", "-c", code, str(root)],
+        cwd=Path(__file__).resolve().parents[2], capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        pytest.skip("strace may not trace here")
+    assert done.stdout.strip() == "1"
+    calls = trace.read_text().partition('"/begin"')[2].partition('"/end"')[0]
+    assert calls.count("librknnrt.so") >= 2
+    assert "PROT_EXEC" not in calls
+    for word in ("O_WRONLY", "O_RDWR", "O_CREAT", "mkdir", "mknod", "unlink", "rename", "ioctl"):
+        assert word not in calls, word
