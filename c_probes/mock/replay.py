@@ -106,13 +106,13 @@ def shares(report: Any) -> dict[int, float]:
 
 def configuration(report: Any, personas: list[Persona], persona: str | None = None) -> str:
     """The text of an RKNN_MOCK_CONFIG file. Raises BadReport when the report says nothing that can be replayed."""
+    points = shapes(report)
     name = persona or persona_of(report, personas)
     if name is None:
         known = ", ".join(entry.name for entry in personas)
         raise BadReport(f"its facts name no known chip; say which with --persona ({known})")
     known_codes = {code for entry in personas if entry.name == "any" for code in entry.types}
     codes = [code for code in type_codes(report) if code in known_codes]
-    points = shapes(report)
     if not codes and not points:
         raise BadReport("it holds neither dtype_support nor usable gemm_rate rows; run the probes at level medium")
     lines = ["# Made from a capability report. Read by the mock through RKNN_MOCK_CONFIG.", f"persona = {name}"]

@@ -5,7 +5,6 @@
  */
 #include "memory.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +12,8 @@
 #include <unistd.h>
 
 #include "api.h"
-#include "context.h"
 #include "faults.h"
 #include "settings.h"
-#include "timing.h"
 
 #define PAGE 4096u
 
@@ -145,15 +142,7 @@ static rknn_tensor_mem *publish(mock_memory *memory) {
   return &memory->shown;
 }
 
-/* Domain of the context that memory is made for; -1 when the handle is none. */
-static int domain_of(rknn_context ctx) {
-  mock_context *context = mock_context_take(ctx);
-  int domain = context ? context->domain : -1;
-  mock_context_drop(context);
-  return domain;
-}
-
-static rknn_tensor_mem *allocate(int domain, uint64_t size, const char *who) {
+rknn_tensor_mem *mock_memory_allocate(int domain, uint64_t size, const char *who) {
   if (size == 0 || size > UINT32_MAX - PAGE) {
     mock_log('E', "%s, invalid size: %llu", who, (unsigned long long)size);
     return NULL;
@@ -185,98 +174,34 @@ static rknn_tensor_mem *allocate(int domain, uint64_t size, const char *who) {
   return publish(memory);
 }
 
-rknn_tensor_mem *rknn_create_mem(rknn_context ctx, uint32_t size) {
-  if (mock_enter(MOCK_CALL_create_mem) != 0) return NULL;
-  int domain = domain_of(ctx);
-  if (domain >= 0) return allocate(domain, size, "rknn_create_mem");
-  mock_log('E', "rknn_create_mem, invalid context");
-  return NULL;
-}
-
-rknn_tensor_mem *rknn_create_mem2(rknn_context ctx, uint64_t size, uint64_t alloc_flags) {
-  const uint64_t known = RKNN_FLAG_MEMORY_CACHEABLE | RKNN_FLAG_MEMORY_NON_CACHEABLE | RKNN_FLAG_MEMORY_TRY_ALLOC_SRAM |
-                         RKNN_MEM_FLAG_ALLOC_NO_CONTEXT;
-  if (mock_enter(MOCK_CALL_create_mem2) != 0) return NULL;
-  const uint64_t both = RKNN_FLAG_MEMORY_CACHEABLE | RKNN_FLAG_MEMORY_NON_CACHEABLE;
-  if ((alloc_flags & ~known) != 0 || (alloc_flags & both) == both) {
-    mock_log('E', "rknn_create_mem2, invalid flags: %#llx", (unsigned long long)alloc_flags);
-    return NULL;
-  }
-  int domain = alloc_flags & RKNN_MEM_FLAG_ALLOC_NO_CONTEXT ? 0 : domain_of(ctx);
-  if (domain >= 0) return allocate(domain, size, "rknn_create_mem2");
-  mock_log('E', "rknn_create_mem2, invalid context");
-  return NULL;
-}
-
-rknn_tensor_mem *rknn_create_mem_from_fd(rknn_context ctx, int32_t fd, void *virt_addr, uint32_t size, int32_t offset) {
-  if (mock_enter(MOCK_CALL_create_mem_from_fd) != 0) return NULL;
-  int domain = domain_of(ctx);
-  bool open_fd = fd >= 0 && fcntl(fd, F_GETFD) != -1;
-  if (domain < 0 || !open_fd || !virt_addr || size == 0 || offset < 0) {
-    mock_log('E', "rknn_create_mem_from_fd, failed to convert fd(%d) to handle: %s", fd,
-             domain < 0  ? "invalid context"
-             : !open_fd  ? "no open file"
-             : size == 0 ? "invalid size: 0"
-             : offset < 0 ? "negative offset"
-                          : "virt_addr is null");
-    return NULL;
-  }
+rknn_tensor_mem *mock_memory_import(int domain, int fd, void *base, uint32_t size, int32_t offset) {
   mock_memory *memory = calloc(1, sizeof *memory);
   if (!memory) return NULL;
-  memory->shown = (rknn_tensor_mem){.virt_addr = virt_addr, .fd = fd, .offset = offset, .size = size,
+  memory->shown = (rknn_tensor_mem){.virt_addr = base, .fd = fd, .offset = offset, .size = size,
                                     .flags = RKNN_TENSOR_MEMORY_FLAGS_FROM_FD};
-  memory->base = virt_addr;
+  memory->base = base;
   memory->extent = (size_t)offset + size;
   memory->domain = domain;
   return publish(memory);
 }
 
-rknn_tensor_mem *rknn_create_mem_from_phys(rknn_context ctx, uint64_t phys_addr, void *virt_addr, uint32_t size) {
-  (void)ctx, (void)virt_addr;
-  if (mock_enter(MOCK_CALL_create_mem_from_phys) != 0) return NULL;
-  mock_log('E', "rknn_create_mem_from_phys, the mock has no physical memory (phys_addr: %#llx, size: %u)",
-           (unsigned long long)phys_addr, size);
-  return NULL;
-}
-
-int rknn_destroy_mem(rknn_context ctx, rknn_tensor_mem *mem) {
-  (void)ctx; /* memory made without a context is destroyed with ctx 0, so the handle is not judged */
-  int code = mock_enter(MOCK_CALL_destroy_mem);
-  if (code != 0) return code;
+int mock_memory_destroy(const rknn_tensor_mem *mem) {
   pthread_mutex_lock(&memory_state.lock);
   mock_memory *memory = find(mem);
   if (memory && memory->dead) memory = NULL;
   if (memory) memory->dead = true;
   pthread_mutex_unlock(&memory_state.lock);
-  if (!memory) {
-    mock_log('E', "rknn_destroy_mem, invalid mem: not made here, or destroyed before");
-    return RKNN_ERR_PARAM_INVALID;
-  }
   mock_memory_drop(memory);
-  return RKNN_SUCC;
+  return memory ? 0 : -1;
 }
 
-int rknn_mem_sync(rknn_context ctx, rknn_tensor_mem *mem, rknn_mem_sync_mode mode) {
-  (void)ctx;
-  int code = mock_enter(MOCK_CALL_mem_sync);
-  if (code != 0) return code;
-  double start = mock_now();
-  mock_memory *memory = mock_memory_take(mem);
-  if (!memory || mode < RKNN_MEMORY_SYNC_TO_DEVICE || mode > RKNN_MEMORY_SYNC_BIDIRECTIONAL) {
-    mock_log('E', memory ? "rknn_mem_sync, invalid mode" : "rknn_mem_sync, invalid mem");
-    mock_memory_drop(memory);
-    return RKNN_ERR_PARAM_INVALID;
-  }
+void mock_memory_sync(mock_memory *memory, bool to_device, bool from_device) {
   pthread_mutex_lock(&memory_state.lock);
-  if (mode & RKNN_MEMORY_SYNC_TO_DEVICE) memory->written++;
-  if (mode & RKNN_MEMORY_SYNC_FROM_DEVICE && memory->held) {
+  if (to_device) memory->written++;
+  if (from_device && memory->held) {
     memcpy(memory->held_target, memory->held, memory->held_size);
     free(memory->held);
     memory->held = NULL;
   }
   pthread_mutex_unlock(&memory_state.lock);
-  const mock_settings *settings = mock_settings_get();
-  if (settings->timing_on) mock_wait_until(start + mock_sync_seconds(&settings->timing, memory->shown.size));
-  mock_memory_drop(memory);
-  return RKNN_SUCC;
 }

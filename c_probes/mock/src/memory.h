@@ -16,6 +16,14 @@
 
 typedef struct mock_memory mock_memory;
 
+/* A new block on a domain; NULL after a log line by the caller's name. */
+rknn_tensor_mem *mock_memory_allocate(int domain, uint64_t size, const char *who);
+/* A block over memory of the client's own, usable from `offset` on for `size` bytes. */
+rknn_tensor_mem *mock_memory_import(int domain, int fd, void *base, uint32_t size, int32_t offset);
+/* The client's own reference is given back. 0, or -1 when the pointer is none of ours or was destroyed before. */
+int mock_memory_destroy(const rknn_tensor_mem *mem);
+void mock_memory_sync(mock_memory *memory, bool to_device, bool from_device);
+
 /* The block behind a pointer that the client holds, with one more reference; NULL when it is none of ours or gone. */
 mock_memory *mock_memory_take(const rknn_tensor_mem *mem);
 /* One more reference to a block that the caller already holds. */

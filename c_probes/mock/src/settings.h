@@ -41,6 +41,11 @@ typedef struct {
 /* The settings; reads them at the first call. */
 const mock_settings *mock_settings_get(void);
 
+/* Sets one value by the name it has in a configuration file. 0, or -1 with a sentence in error. */
+int mock_settings_set(mock_settings *settings, const char *key, const char *value, char *error, size_t size);
+/* Writes a sentence into error; always -1. */
+int mock_complain(char *error, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* As read from a table of name = value lines in the form of a configuration file. 0, or -1 with a sentence in error. */
 int mock_settings_parse(mock_settings *settings, const char *text, char *error, size_t size);
 void mock_settings_default(mock_settings *settings);

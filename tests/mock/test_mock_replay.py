@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A saved capability report becomes a mock that behaves like that board; the command line says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from c_probes import mock
+from c_probes.mock import replay
+from c_probes.mock.__main__ import main
+from reports.contract import Checked, Measurement, Validity, Verdict
+from tests.mock.mock_client import BUILD, Matmul, load
+
+
+def row(name: str, parameters: dict[str, Any], median: float | None, **changes: Any) -> dict[str, Any]:
+    """One measurement as the contract writes it."""
+    measurement = Measurement(
+        name=name,
+        parameters=parameters,
+        unit="tops",
+        median=median,
+        mad=0.0,
+        samples=(),
+        checked=Checked.EXACT,
+        verdict=changes.get("verdict", Verdict.PASSED),
+        validity=changes.get("validity", Validity(True)),
+        method="test",
+        reason=None if median is not None else "none",
+    )
+    return measurement.as_json()
+
+
+def gemm(median: float | None, code: int = 2, M: int = 512, **changes: Any) -> dict[str, Any]:
+    parameters = {"type": code, "M": M, "K": 1024, "N": 1024, "B_layout": "native", "AC_layout": "norm", "core_mask": 1}
+    return row("gemm_rate", parameters, median, **changes)
+
+
+def report(*measurements: dict[str, Any], soc: str = "RK3576") -> dict[str, Any]:
+    return {
+        "format": "rknpu-kit capability report",
+        "facts": {"soc.name": {"value": soc, "source": "device tree", "provenance": "read"}},
+        "measurements": list(measurements),
+    }
+
+
+BOARD = report(
+    row("dtype_support", {"type": 1}, None),
+    row("dtype_support", {"type": 2}, None),
+    row("dtype_support", {"type": 7}, None, verdict=Verdict.FAILED),
+    row("dtype_support", {"type": 5}, None, verdict=Verdict.UNSUPPORTED),
+    row("dtype_support", {"type": 13}, None, verdict=Verdict.UNSUPPORTED),
+    gemm(0.25),
+    gemm(0.9, M=128, verdict=Verdict.FAILED),
+    gemm(0.9, M=64, validity=Validity(False, ("throttled",))),
+    gemm(None, M=32),
+    row("core_scaling", {"contexts": 1}, 0.25),
+    row("core_scaling", {"contexts": 2}, 0.4),
+)
+
+
+def personas() -> list[mock.Persona]:
+    return mock.personas(BUILD / "mock" / "librknnrt.so")
+
+
+def test_a_report_becomes_persona_types_speeds_and_scaling() -> None:
+    lines = replay.configuration(BOARD, personas()).splitlines()
+    assert "persona = rk3576" in lines
+    assert "limits.types = 1,2,7" in lines
+    assert "# type 7 on the board: failed" in lines
+    assert [line for line in lines if line.startswith("timing.gemm")] == ["timing.gemm = 2,512,1024,1024,norm,0.25"]
+    assert "timing.share2 = 0.8" in lines
+    assert "timing = on" in lines
+
+
+def test_the_mock_replays_the_boards_types_and_speed(tmp_path: Path) -> None:
+    source, config = tmp_path / "report.json", tmp_path / "board.conf"
+    source.write_text(json.dumps(BOARD))
+    assert main(["replay", str(source), "-o", str(config)]) == 0
+    library = load(config=str(config), arithmetic="skip")
+    assert [Matmul(library, code, 1, 64, 64).code for code in (1, 2, 4, 5, 7)] == [0, 0, -5, -5, 0]
+    with Matmul(library, 2, 512, 1024, 1024) as matmul:
+        matmul.bind()
+        times = []
+        for _ in range(3):
+            start = time.monotonic()
+            matmul.run()
+            times.append(time.monotonic() - start)
+    assert min(times) >= 2 * 512 * 1024 * 1024 / 0.25e12
+    assert min(times) < 2
+
+
+def test_a_report_without_the_chips_name_needs_the_persona_said(tmp_path: Path, capsys: Any) -> None:
+    source, config = tmp_path / "report.json", tmp_path / "board.conf"
+    source.write_text(json.dumps(report(gemm(0.5), soc="MT8195")))
+    assert main(["replay", str(source), "-o", str(config)]) == 2
+    assert "--persona" in capsys.readouterr().err
+    assert main(["replay", str(source), "-o", str(config), "--persona", "rk9"]) == 2
+    assert "rk3588" in capsys.readouterr().err
+    assert main(["replay", str(source), "-o", str(config), "--persona", "rk3588"]) == 0
+    assert "persona = rk3588" in config.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a capability report"),
+        ("{}", "not a capability report"),
+        ('{"measurements": []}', "--persona"),
+        (json.dumps(report()), "neither dtype_support nor usable gemm_rate"),
+        ("[" * 100_000, "not JSON"),
+    ],
+)
+def test_a_file_that_is_no_report_gets_one_sentence(tmp_path: Path, capsys: Any, text: str, part: str) -> None:
+    source = tmp_path / "report.json"
+    source.write_text(text)
+    assert main(["replay", str(source), "-o", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert part in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_existing_file_is_kept_unless_forced(tmp_path: Path, capsys: Any) -> None:
+    source, config = tmp_path / "report.json", tmp_path / "board.conf"
+    source.write_text(json.dumps(BOARD))
+    config.write_text("mine\n")
+    assert main(["replay", str(source), "-o", str(config)]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert config.read_text() == "mine\n"
+    assert main(["replay", str(source), "-o", str(config), "--force"]) == 0
+    assert main(["replay", str(tmp_path / "absent.json"), "-o", str(config), "--force"]) == 2
+    assert main(["replay", str(source), "-o", str(tmp_path / "no" / "where")]) == 2
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["type", "M", "K", "N", "AC_layout", "name", "verdict", "median", "parameters", "x"]),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(measurements=st.lists(VALUES, max_size=5), facts=VALUES)
+@settings(max_examples=150, deadline=None)
+def test_any_json_is_replayed_or_refused_and_never_crashes(measurements: list[Any], facts: Any) -> None:
+    known = [mock.Persona("rk3588", "", 3, (1, 2), "rk3588", "x"), mock.Persona("any", "", 3, (1, 2), "rk3588", "x")]
+    for entry in measurements:
+        if isinstance(entry, dict):
+            entry["name"] = "gemm_rate" if len(entry) % 2 else "dtype_support"
+    try:
+        text = replay.configuration({"measurements": measurements, "facts": facts}, known, "rk3588")
+    except replay.BadReport as error:
+        assert str(error)
+    else:
+        assert text.startswith("#")
+
+
+def test_the_command_lists_and_finds(capsys: Any) -> None:
+    for option, word in (("--list-faults", "stale-a"), ("--list-personas", "rv1126b"), ("--list-timing", "campaign")):
+        assert main([option]) == 0
+        assert word in capsys.readouterr().out
+    assert main(["--where"]) == 0
+    assert Path(capsys.readouterr().out.strip()).is_file()
+    assert main(["--where", "--runtime", "1.5.2"]) == 0
+    assert Path(capsys.readouterr().out.strip()).parent.name == "1.5.2"
+    assert main([]) == 2
+
+
+def test_a_library_that_is_not_built_is_said_so(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "c_probes.mock", "--where"],
+        env={**os.environ, "RKNPU_BUILD": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(mock.__file__).resolve().parents[2],
+    )
+    assert done.returncode == 3
+    assert "make mock" in done.stderr
