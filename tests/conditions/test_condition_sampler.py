@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from probes.conditions import (
     Phase,
@@ -27,7 +30,7 @@ from probes.conditions import (
     summarise,
 )
 from probes.conditions.sources import Sources, own_ticks
-from tests.conditions.condition_roots import SELF, FakeRoot
+from tests.conditions.condition_roots import BOARD, SELF, FakeRoot
 
 STEADY = (1.0, 1.0, 1.0, 1.0)
 
@@ -288,3 +291,24 @@ def test_the_rules_of_a_simulated_run_need_no_clock(tmp_path: Path) -> None:
     with Sampler(tmp_path, pid=SELF) as running, running.row() as row:
         wait_for(lambda: len(row.samples) >= 3)
     assert judge(row.samples, STEADY, Rules(simulated=True)).valid
+
+
+@given(
+    contents=st.lists(st.one_of(st.binary(max_size=60), st.just(b""), st.just(b"9" * 5000)), min_size=4, max_size=8),
+    start=st.integers(0, 7),
+)
+@settings(max_examples=60, deadline=None)
+def test_garbage_in_any_file_makes_unknowns_and_never_an_error(contents: list[bytes], start: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = FakeRoot(Path(folder))
+        for number, name in enumerate([*BOARD, "proc/stat", f"proc/{SELF}/stat"]):
+            root.set(name, "")
+            (root.path / name).write_bytes(contents[(start + number * 7) % len(contents)])
+        sources = Sources.find(root.path, ticks_per_s=100)
+        looks = [
+            sources.sample(phase, float(at), pid=SELF, with_load=True)
+            for at, phase in enumerate((Phase.BEFORE, Phase.DURING, Phase.AFTER))
+        ]
+    json.dumps(summarise(looks), allow_nan=False)
+    assert not judge(looks, STEADY).valid, "nothing that is unknown passes"
+    assert foreign_cpus(looks) is None or foreign_cpus(looks) == 0
