@@ -77,7 +77,7 @@ LARGE = Limits(
     string_bytes=64 << 20,
     work=1 << 25,
 )
-"""For a header known to be sound that is larger than any today: half a minute and half a gigabyte at worst."""
+"""For a header known to be sound that is larger than any today; a hostile one may then cost seconds and a gigabyte."""
 
 
 class GgufError(Exception):

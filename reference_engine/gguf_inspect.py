@@ -21,6 +21,7 @@ FORMAT_VERSION = 1
 _HASH_BLOCK = 1 << 20
 _SHOWN_TEXT = 200
 _SHOWN_ITEMS = 4
+_SHOWN_KEYS = 64
 _SHOWN_NAMES = 8
 
 
@@ -105,7 +106,8 @@ def _hyper_parameters(metadata: Metadata, check: HparamCheck) -> dict[str, JsonV
     if check.hparams is not None:
         return {key: _short(value) for key, value in check.hparams.values.items() if value is not None}
     prefix = f"{metadata.get('general.architecture')}."
-    return {inert(key[len(prefix) :], 80): _short(value) for key, value in metadata.items() if key.startswith(prefix)}
+    keys = [key for key in metadata if key.startswith(prefix)]
+    return {inert(key[len(prefix) :], 80): _short(metadata[key]) for key in keys[:_SHOWN_KEYS]}
 
 
 def _short(value: object) -> JsonValue:

@@ -100,6 +100,17 @@ def test_q4_0_takes_low_nibbles_first_and_subtracts_8(gguf: Any, written: Write)
         assert np.array_equal(model.tensors["t"].dequantize(), (nibbles - 8) * np.float32(0.25))
 
 
+@pytest.mark.parametrize("kind", ["Q4_K", "NVFP4"])
+def test_seams_between_calls_of_the_package_do_not_show(kind: str, gguf: Any, written: Write) -> None:
+    record = TENSOR_TYPES[NUMBER[kind]]
+    dims, data = blocks(kind, rows=3, blocks_per_row=(1 << 17) // record.block_elements + 7)
+    raw = np.frombuffer(data, dtype=np.uint8).reshape(dims[1], -1)
+    expected = gguf.quants.dequantize(raw, gguf.GGMLQuantizationType(NUMBER[kind]))
+    with open_gguf(written(file_of(kind, dims, data))) as model:
+        assert np.array_equal(model.tensors["t"].dequantize(), expected)
+        assert np.array_equal(model.tensors["t"].rows(1, 3), expected[1:])
+
+
 def test_outer_dimensions_count_as_rows(gguf: Any, written: Write) -> None:
     data = some_bytes(2 * 3 * 5 * 34, 1)
     with open_gguf(written(file_of("Q8_0", (32, 5, 3, 2), data))) as model:
@@ -128,8 +139,9 @@ def test_memory_beyond_the_result_stays_bounded(gguf: Any, written: Write) -> No
         kept, peak_blocks = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert total == 0
-        assert peak < result.nbytes + 40 * 2**20
-        assert peak_blocks - kept < 40 * 2**20 < result.nbytes * 2
+        assert result.nbytes == 32 * 2**20
+        assert peak < result.nbytes + 8 * 2**20
+        assert peak_blocks - kept < 16 * 2**20
 
 
 @pytest.mark.parametrize("kind", sorted(WITHOUT_DEQUANTIZER))

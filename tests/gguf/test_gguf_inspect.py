@@ -175,6 +175,12 @@ def test_a_page_of_many_findings_stays_short(written: Write) -> None:
     assert f"and {998 * 9 - 20} more findings" in page
 
 
+def test_a_page_of_many_keys_stays_short(written: Write) -> None:
+    keys = [craft.key_text("general.architecture", "x"), *(craft.key_u32(f"x.k{i}", i) for i in range(30000))]
+    page = render(inspect(written(craft.gguf(keys))).document)
+    assert len(page.splitlines()) < 150
+
+
 def test_architectures_are_listed(capsys: Capture) -> None:
     assert main(["architectures"]) == EXIT_OK
     listed = capsys.readouterr().out

@@ -171,6 +171,7 @@ def test_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     ("limits", "raw"),
     [
         (Limits(string_bytes=3), craft.gguf([craft.key_text("a", "four")])),
+        (Limits(string_bytes=3), craft.gguf([craft.key_array("a", craft.STRING, ["one", "four", "x"])])),
         (Limits(work=3 + 24), craft.gguf([craft.key_array("a", craft.STRING, list("abcd"))])),
         (Limits(keys=1), craft.gguf([craft.key_u32("a", 1), craft.key_u32("b", 1)])),
         (Limits(tensors=1), craft.gguf([], [craft.tensor("a", [1]), craft.tensor("b", [1], offset=32)], bytes(64))),
