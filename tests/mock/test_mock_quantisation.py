@@ -160,3 +160,7 @@ def test_the_converter_refuses_overlap_misalignment_and_unknown_types(library: c
     assert call(None, at, 64, 32, c.byref(info)) == -5
     assert call(at, at + 4096, 64, 32, None) == -5
     assert call(at, at + 4096, 64, 32, c.byref(info)) == 0
+    assert call(at, at + 2048, 64, 32, c.byref(info)) == 0
+    assert call(at, at + 2047, 64, 32, c.byref(info)) == -5
+    int4 = Info(1, 64, 64, 10)  # 4096 bytes in, 2048 out
+    assert [call(at + 2048, at + start, 64, 64, c.byref(int4)) for start in (0, 1, 6144, 6143)] == [0, -5, 0, -5]
