@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -194,3 +195,16 @@ def test_a_library_that_is_not_built_is_said_so(tmp_path: Path) -> None:
     )
     assert done.returncode == 3
     assert "make mock" in done.stderr
+
+
+def test_the_readme_lists_every_switch_fault_and_set() -> None:
+    text = (Path(mock.__file__).parent / "README.md").read_text()
+    library = BUILD / "mock" / "librknnrt.so"
+    for fault in mock.faults(library):
+        cell = f"`{fault.parameters}`" if fault.parameters else ""
+        assert f"| `{fault.name}` | {cell} | {fault.imitates} |" in text
+    assert all(f"`{persona.name}`" in text for persona in mock.personas(library))
+    sources = " ".join(path.read_text() for path in (Path(mock.__file__).parent / "src").glob("settings*.c"))
+    switches = set(re.findall(r"RKNN_MOCK_[A-Z0-9]+", sources))
+    assert len(switches) >= 8
+    assert [switch for switch in sorted(switches) if f"`{switch}`" not in text] == []
