@@ -22,7 +22,8 @@ class Key:
 
     ``kind``: integer, number, text, or flags (an array of booleans, one for each layer, or one integer period). ``low``
     and ``high`` are inclusive; ``above`` is exclusive. ``per_layer``: one value, or an array of one for each layer.
-    ``choices`` for a text. ``note`` is put into the refusal where a bound alone would not explain itself.
+    ``choices`` for a text. ``unsupported`` names what a model has whose value is out of bounds, where such models are
+    sound but beyond the engine.
     """
 
     suffix: str
@@ -34,7 +35,7 @@ class Key:
     default: Default = None
     per_layer: bool = False
     choices: tuple[str, ...] = ()
-    note: str = ""
+    unsupported: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,14 +78,14 @@ _COMMON = (
     Key("rope.scale_linear", "number", above=0, high=1e6),
     Key("rope.scaling.original_context_length", "integer", low=1, high=_MAX_CONTEXT, default=SAME + "context_length"),
     Key("vocab_size", "integer", low=1, high=1 << 24),
-    Key("expert_count", "integer", low=0, high=0, default=0, note="mixtures of experts are not supported"),
+    Key("expert_count", "integer", low=0, high=0, default=0, unsupported="mixtures of experts"),
     Key(
         "nextn_predict_layers",
         "integer",
         low=0,
         high=0,
         default=0,
-        note="layers that predict further tokens are not supported",
+        unsupported="layers that predict further tokens",
     ),
 )
 

@@ -167,8 +167,11 @@ def _bounded(metadata: Metadata, full: str, key: Key, value: float, item: str = 
     bounds = f"{low} {high}".strip()
     if key.low == key.high:
         bounds = f"{key.low:g}"
-    note = f": {key.note}" if key.note else ""
-    raise GgufError(KEY_VALUE, f"key {quoted(full)}{item} is {value}; it must be {bounds}{note}", metadata.offset(full))
+    if key.unsupported:
+        # Nothing is wrong with such a file; the engine cannot run it.
+        sentence = f"key {quoted(full)} is {value}, and {key.unsupported} are not supported"
+        raise GgufError(ARCHITECTURE, sentence, metadata.offset(full))
+    raise GgufError(KEY_VALUE, f"key {quoted(full)}{item} is {value}; it must be {bounds}", metadata.offset(full))
 
 
 def _choice(metadata: Metadata, full: str, key: Key) -> str:

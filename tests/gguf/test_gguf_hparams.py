@@ -155,8 +155,8 @@ FAULTS: list[tuple[str, tuple[str, bytes | None], str, str]] = [
     ("rope base infinite", number("@.rope.freq_base", math.inf), "NPU-F029", "llama.rope.freq_base"),
     ("rope base negative", number("@.rope.freq_base", -1.0), "NPU-F029", "llama.rope.freq_base"),
     ("rope factor 0", number("@.rope.scaling.factor", 0.0), "NPU-F029", "llama.rope.scaling.factor"),
-    ("experts", integer("@.expert_count", 8), "NPU-F029", "mixtures of experts"),
-    ("next-token layers", integer("@.nextn_predict_layers", 1), "NPU-F029", "nextn_predict_layers"),
+    ("experts", integer("@.expert_count", 8), "NPU-F030", "mixtures of experts"),
+    ("next-token layers", integer("@.nextn_predict_layers", 1), "NPU-F030", "nextn_predict_layers"),
     (
         "unknown scaling",
         ("@.rope.scaling.type", craft.key_text("llama.rope.scaling.type", "su")),

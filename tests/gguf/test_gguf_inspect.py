@@ -123,6 +123,12 @@ def test_warnings_alone_exit_0(written: Write, capsys: Capture) -> None:
     assert "hyper-parameters, tensor shapes" not in page
 
 
+def test_a_mixture_of_experts_is_sound_but_not_for_this_engine(written: Write, capsys: Capture) -> None:
+    keys = tiny_models.keys_of("llama") | {"llama.expert_count": craft.key_u32("llama.expert_count", 8)}
+    assert main(["inspect", str(written(tiny_models.assemble(keys, tiny_models.tensors_of("llama"))))]) == EXIT_OK
+    assert "WARNING NPU-F030" in capsys.readouterr().out
+
+
 def test_a_file_that_cannot_be_opened_exits_3(tmp_path: Path, capsys: Capture) -> None:
     assert main(["inspect", str(tmp_path / "missing.gguf")]) == EXIT_COULD_NOT_RUN
     assert "No such file" in capsys.readouterr().out
