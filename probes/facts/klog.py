@@ -13,7 +13,8 @@ from probes.facts.klog_table import STAMP, classify
 from probes.facts.parse import dotted, integer, version
 from probes.facts.sheet import Pen
 
-MAX_LINES = 200_000
+MAX_LINES = 40_000
+"""A ring buffer of 4 MiB holds fewer; of a longer text the end counts, where the latest trouble is."""
 MAX_LINE = 600
 KEPT_PER_CLASS = 3
 
@@ -50,7 +51,7 @@ def sort_lines(text: str) -> dict[str, Any]:
     benign: dict[str, dict[str, Any]] = {}
     driver: dict[str, Any] | None = None
     numbers: dict[str, Any] = {}
-    for raw in text.splitlines()[:MAX_LINES]:
+    for raw in text.splitlines()[-MAX_LINES:]:
         line = STAMP.sub("", raw[:MAX_LINE]).strip()
         if not line:
             continue

@@ -33,6 +33,7 @@ def driver(pen: Pen) -> None:
         reasons.append("kernel log: no line of rknpu")
         routes["kernel log"] = pen.sheet.reason("klog.driver") or "no line of rknpu"
     _ask_drm(pen, routes)
+    routes["GET_DRV_VERSION ioctl"] = "not asked: every ioctl of the driver itself wakes the NPU"
     numbers = {path: text for path, text in routes.items() if driver_version(str(text)) == text}
     best = next(iter(numbers.items()), None)
     stack = pen.sheet.text("npu.stack")
