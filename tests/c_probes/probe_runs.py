@@ -13,7 +13,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 BUILD = ROOT / "build" / "tests-c-probes"
-SANITIZE = "-g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+# Instrumented code sets off warnings that plain builds do not have (gcc's -Wformat-truncation); those builds judge them.
+SANITIZE = "-g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-error"
 
 
 def make(folder: str, build: Path, *targets: str, **variables: str) -> None:
