@@ -13,7 +13,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 BUILD = ROOT / "build" / "tests-c-probes"
-# Instrumented code sets off warnings that plain builds do not have (gcc's -Wformat-truncation); those builds judge them.
+# Instrumented code sets off warnings that plain builds do not (gcc's -Wformat-truncation); plain builds judge them.
 SANITIZE = "-g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-error"
 
 
