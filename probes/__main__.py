@@ -13,17 +13,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from reports.paste import paste
-from reports.redact import redact
-
+from probes.measurements import listing
 from probes.options import Options, UsageError, parse, usage_failure
 from probes.run import Interrupted, Run, execute
 from reports.build import ReportSink, dumps
-from reports.contract import EXIT_COULD_NOT_RUN
+from reports.contract import EXIT_COULD_NOT_RUN, EXIT_OK
 from reports.event_log import EventLogSink, interrupted_step
 from reports.events import Emitter, Sink
 from reports.files import OutputError, check_output, write_text
+from reports.paste import paste
 from reports.progress import ProgressSink
+from reports.redact import redact
 from reports.terminal import render
 from reports.text import colour_wanted
 
@@ -38,7 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             from probes.capture_command import capture_command  # noqa: PLC0415  only this command needs it
 
             return capture_command(arguments[1:])
-        return _probe(parse(arguments))
+        options = parse(arguments)
+        if options.list_only:
+            print(listing(), end="")
+            return EXIT_OK
+        return _probe(options)
     except (UsageError, OutputError) as error:
         return usage_failure(error)
     except BrokenPipeError:

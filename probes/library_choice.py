@@ -95,5 +95,14 @@ def mock_note(why: str, env: Mapping[str, str]) -> str:
 
 
 def mock_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """``env`` with the mock's persona and timing set where the caller set none."""
-    return {"RKNN_MOCK_PERSONA": DEFAULT_PERSONA, "RKNN_MOCK_TIMING": DEFAULT_TIMING, **env}
+    """``env`` with the mock's persona and timing set where the caller set none.
+
+    The mock looks at bound operands after a sync only, as the device does: comparing 16 MiB at each run would take
+    longer than the modelled run.
+    """
+    return {
+        "RKNN_MOCK_PERSONA": DEFAULT_PERSONA,
+        "RKNN_MOCK_TIMING": DEFAULT_TIMING,
+        "RKNN_MOCK_MEMO": "sync",
+        **env,
+    }

@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from probes.native import LIBRARY_CHECK, MEDIUM, NativeProbe, NativeResult, emit_result, run_native
+from probes.measurements import MEDIUM, Setting, Spec, select
+from probes.native import LIBRARY_CHECK, NativeProbe, NativeResult, emit_result, run_native
+from probes.row_conditions import condition_findings
 from probes.rows import row_findings
 from reports.catalogue import make_finding
 from reports.contract import Finding, Measurement, Step, Verdict
 from reports.events import Event
 
 Emit = Callable[[Event], None]
+
+CHECK_NOMINAL_S = 1.0
+MOST_PACE = 6.0
 
 
 def measure(
@@ -23,30 +29,76 @@ def measure(
     env: Mapping[str, str],
     seed: int,
     simulated: bool,
-    probes: tuple[NativeProbe, ...] = MEDIUM,
+    specs: Sequence[Spec] | None = None,
+    setting: Setting | None = None,
+    root: Path = Path("/"),
 ) -> None:
-    """Check the library, then run ``probes`` against it. A library that fails the check costs one finding, not many."""
-    check = run_native(LIBRARY_CHECK, library, binaries, emit, env=env, seed=seed, simulated=simulated)
-    usable = _judge_check(check)
-    check.rows.clear()  # the step "types" brings the same rows, for all types
-    emit_result(LIBRARY_CHECK, check, emit)
-    if not usable:
-        for probe in probes:
-            emit(Step(probe.step, Verdict.SKIPPED, 0.0, reason="the library did not pass its check"))
-        return
+    """Check the library, then run the measurements. A library that fails the check costs one finding, not many.
+
+    ``root`` is where conditions are read. A measurement that does not call the library runs whatever became of it.
+    """
+    setting = setting or Setting(MEDIUM, simulated)
+    specs = select(setting.level) if specs is None else specs
+
+    def run(probe: NativeProbe) -> NativeResult:
+        return run_native(probe, library, binaries, emit, env=env, seed=seed, simulated=simulated, root=root)
+
+    usable, pace = True, 1.0
+    if any(spec.calls_library for spec in specs):
+        check = run(LIBRARY_CHECK)
+        usable = _judge_check(check)
+        check.rows.clear()  # the step "types" brings the same rows, for all types
+        emit_result(LIBRARY_CHECK, check, emit)
+        pace = pace_of(check.duration_s)
     rows: list[Measurement] = []
+    found: list[Finding] = []
     too_hot: str | None = None
-    for probe in probes:
-        if too_hot:
-            emit(Step(probe.step, Verdict.SKIPPED, 0.0, reason=too_hot))
-            continue
-        result = run_native(probe, library, binaries, emit, env=env, seed=seed, simulated=simulated)
-        emit_result(probe, result, emit)
-        rows += result.rows
-        # Heat of a machine that only runs the mock is no reason to stop: the mock does not warm an NPU.
-        too_hot = None if simulated else result.too_hot
-    for finding in row_findings(rows):
+    for spec in specs:
+        mine: list[Measurement] = []
+        for probe in spec.plan(setting):
+            if too_hot or (spec.calls_library and not usable):
+                reason = too_hot or "the library did not pass its check"
+                emit(Step(probe.step, Verdict.SKIPPED, 0.0, reason=reason))
+                continue
+            result = run(replace(probe, deadline_s=probe.deadline_s * pace))
+            emit_result(probe, result, emit)
+            mine += result.rows
+            # Heat of a machine that only runs the mock is no reason to stop: the mock does not warm an NPU.
+            too_hot = None if simulated else result.too_hot
+        conclusion = spec.conclude(mine, setting)
+        for row in conclusion.rows:
+            emit(row)
+        found += conclusion.findings
+        rows += mine
+    for finding in without_repeats([*row_findings(rows), *found, *condition_findings(rows)]):
         emit(finding)
+
+
+def pace_of(check_s: float) -> float:
+    """By how much deadlines grow on a machine whose library check took ``check_s`` seconds: 1 to 6.
+
+    The deadlines in the table hold for a board on which the check takes a second at most.
+    """
+    return min(MOST_PACE, max(1.0, check_s / CHECK_NOMINAL_S))
+
+
+def without_repeats(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding for each thing: the cliff of a type that the bisection places exactly is not told twice."""
+    exact = {_type_of(finding) for finding in findings if finding.code == "NPU-P022" and _bisected(finding)}
+    kept: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        if finding.code == "NPU-P022" and not _bisected(finding) and _type_of(finding) in exact:
+            continue
+        kept.setdefault((finding.code, finding.what), finding)
+    return list(kept.values())
+
+
+def _bisected(finding: Finding) -> bool:
+    return finding.evidence.startswith("K = ")
+
+
+def _type_of(finding: Finding) -> str:
+    return finding.what.rpartition("(type ")[2]
 
 
 def _judge_check(result: NativeResult) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.child import ChildResult, run_child
-from probes.rows import ProbeOutput, measurement, row_samples
+from probes.rows import ProbeOutput, higher_is_better, judged_samples, measurement
 from probes.watch import RowWatch, Window
 from reports.catalogue import make_finding
 from reports.contract import EXIT_COULD_NOT_RUN, EXIT_FINDINGS, Finding, Measurement, Step, Verdict
@@ -20,13 +20,17 @@ Emit = Callable[[Event], None]
 
 @dataclass(frozen=True)
 class NativeProbe:
-    """One C probe as a step of the run. ``covers`` is the sentence that a pass is reported with."""
+    """One C probe as a step of the run. ``covers`` is the sentence that a pass is reported with.
+
+    ``calls_library`` is False for the probes of the CPUs, which open no librknnrt.
+    """
 
     step: str
     program: str
     arguments: tuple[str, ...]
     deadline_s: float
     covers: str
+    calls_library: bool = True
 
 
 LIBRARY_CHECK = NativeProbe(
@@ -35,29 +39,6 @@ LIBRARY_CHECK = NativeProbe(
     arguments=("--types", "1,2", "--deadline", "8"),
     deadline_s=20,
     covers="opens, and a small matmul is created, bound, run and compared",
-)
-MEDIUM: tuple[NativeProbe, ...] = (
-    NativeProbe(
-        step="types",
-        program="mm_dtypes",
-        arguments=("--deadline", "10"),
-        deadline_s=60,
-        covers="matmul type codes 0 to 20 tried, each in its own process; every accepted one compared",
-    ),
-    NativeProbe(
-        step="gemm",
-        program="mm_peak",
-        arguments=(),
-        deadline_s=120,
-        covers="GEMM rate on one core by shape, layout and quantisation, every element of C proven",
-    ),
-    NativeProbe(
-        step="scaling",
-        program="mm_concurrent",
-        arguments=(),
-        deadline_s=90,
-        covers="1 to 3 contexts on separate cores at once, every element of every C proven",
-    ),
 )
 
 
@@ -82,10 +63,12 @@ def run_native(
     env: Mapping[str, str],
     seed: int,
     simulated: bool,
+    root: Path = Path("/"),
 ) -> NativeResult:
     """Run one C probe against ``library``. Emits breadcrumbs and progress; never raises for what the probe does.
 
-    The result is not emitted: the caller may have more to say about it (see :func:`emit_result`).
+    Conditions are read under ``root``. The result is not emitted: the caller may have more to say about it (see
+    :func:`emit_result`).
     """
     program = binaries / probe.program
     if not program.is_file():
@@ -101,15 +84,16 @@ def run_native(
         if record.get("record") == "step":
             emit(Breadcrumb(probe.step, output.last_step))
         if record.get("record") == "row":
-            windows.append(watch.row_ended(row_samples(record)))
+            windows.append(watch.row_ended(judged_samples(record), higher_is_better=higher_is_better(record)))
         if record.get("record") in ("header", "step", "row"):
             total = output.header.get("rows")
             emit(Progress(probe.step, len(output.rows), total if isinstance(total, int) else 0, output.last_step))
 
     emit(Breadcrumb(probe.step, f"start {probe.program}"))
     emit(Progress(probe.step, 0, 0, ""))
-    argv = [str(program), "--json", "--library", str(library), "--seed", str(seed), *probe.arguments]
-    with RowWatch(simulated=simulated) as watch:
+    called = ["--library", str(library), "--seed", str(seed)] if probe.calls_library else []
+    argv = [str(program), "--json", *called, *probe.arguments]
+    with RowWatch(root, simulated=simulated and probe.calls_library, npu=probe.calls_library) as watch:
         child = run_child(argv, deadline_s=probe.deadline_s, env=env, on_line=on_line)
     method = str(output.header.get("method") or "")
     result = NativeResult(

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-LEVELS = ("quick", "medium")
+from probes.measurements import SelectionError, select
+
+LEVELS = ("quick", "medium", "long")
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
@@ -29,6 +31,9 @@ class Options:
     as_json: bool
     paste: bool
     seed: int
+    only: tuple[str, ...] = ()
+    allow_risky: bool = False
+    list_only: bool = False
 
 
 class UsageError(Exception):
@@ -40,6 +45,16 @@ def parse(argv: Sequence[str]) -> Options:
     values = _parser().parse_args(argv)
     root = Path(values.root)
     _check_root(root)
+    only = tuple(values.only or ())
+    if values.level == "quick" and (only or values.allow_risky):
+        raise UsageError("level quick reads facts and measures nothing: --only and --allow-risky need another --level.")
+    if values.allow_risky and values.level != "long":
+        raise UsageError("--allow-risky belongs to level long. Add --level long.")
+    if values.level != "quick":
+        try:
+            select(values.level, only, allow_risky=values.allow_risky)
+        except SelectionError as error:
+            raise UsageError(str(error)) from error
     library = None
     if values.library is not None:
         if values.mock:
@@ -58,6 +73,9 @@ def parse(argv: Sequence[str]) -> Options:
         as_json=values.json,
         paste=values.paste,
         seed=seed,
+        only=only,
+        allow_risky=values.allow_risky,
+        list_only=values.list,
     )
 
 
@@ -72,7 +90,17 @@ def _parser() -> argparse.ArgumentParser:
         "--level",
         choices=LEVELS,
         default="medium",
-        help="quick: facts and findings, calls no library; medium (default): measures too, up to three minutes",
+        help="quick: facts and findings, calls no library; medium (default): measures too, up to three minutes; "
+        "long: finer, more types and minutes of full load, about fifteen minutes",
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="only this measurement (may be given again); see --list"
+    )
+    parser.add_argument("--list", action="store_true", help="list the measurements and what each does, and end")
+    parser.add_argument(
+        "--allow-risky",
+        action="store_true",
+        help="with --level long: also go to limits of memory, contexts and IOMMU domains, where old drivers hang",
     )
     parser.add_argument(
         "--library", metavar="PATH", help="call this librknnrt in place of the one the loader would take"

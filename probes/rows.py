@@ -97,6 +97,21 @@ def row_samples(row: dict[str, Any]) -> tuple[float, ...]:
     return tuple(value for value in map(number, raw) if value is not None) if isinstance(raw, list) else ()
 
 
+LOWER_IS_BETTER = frozenset({"us"})
+NO_SPEED = frozenset({"shape_limit", "shape_alignment", "npu_memory"})
+"""Rows whose number does not come from a clock: their spread says nothing about the conditions."""
+
+
+def higher_is_better(row: dict[str, Any]) -> bool:
+    """False for times."""
+    return row.get("unit") not in LOWER_IS_BETTER
+
+
+def judged_samples(row: dict[str, Any]) -> tuple[float, ...]:
+    """The samples that the conditions are judged by: none for a row that is not a speed."""
+    return () if row.get("name") in NO_SPEED else row_samples(row)
+
+
 def row_findings(rows: Iterable[Measurement]) -> list[Finding]:
     """What the rows say about the library: wrong results, crashes by type, scaling and the cliff in K."""
     rows = list(rows)
@@ -157,7 +172,8 @@ def _cliff_findings(rows: list[Measurement]) -> list[Finding]:
     """Rows at least twice slower per MAC than a row of the same type and layouts with a smaller K and a like M."""
     groups: dict[tuple[str, ...], list[Measurement]] = {}
     for row in rows:
-        if row.name == "gemm_rate" and row.median:
+        # The points of the grid are many and short; mm_limits looks for their cliffs, and looks twice.
+        if row.name == "gemm_rate" and row.median and row.parameters.get("series") != "grid":
             key = tuple(str(row.parameters.get(name)) for name in ("type", "B_layout", "AC_layout", "core_mask"))
             groups.setdefault(key, []).append(row)
     return [finding for group in groups.values() for row in group for finding in _cliff_at(row, group)]

@@ -13,10 +13,12 @@ from typing import Any
 
 from c_probes.library_file import describe_library
 from probes.facts import FactSheet, collect
+from probes.facts.soc_table import SOCS
 from probes.findings import judge as judge_facts
 from probes.library_choice import BoardView, Choice, choose_library, mock_environment
 from probes.lock import Busy, LockError, NpuLock
 from probes.measure import measure
+from probes.measurements import Setting, select
 from probes.options import CHECKOUT, Options
 from probes.system import System
 from reports.build import ReportSink, could_not_run
@@ -131,12 +133,45 @@ def _active(run: Run, sheet: FactSheet, choice: Choice) -> None:
     try:
         with NpuLock(_lock_path(os.environ)):
             env = mock_environment(os.environ) if choice.mock else dict(os.environ)
-            measure(choice.path, BINARIES, run.emit, env=env, seed=run.options.seed, simulated=choice.simulated)
+            options = run.options
+            measure(
+                choice.path,
+                BINARIES,
+                run.emit,
+                env=env,
+                seed=options.seed,
+                simulated=choice.simulated,
+                specs=select(options.level, options.only, allow_risky=options.allow_risky),
+                setting=_setting(options, sheet, choice, env),
+            )
     except Busy as busy:
         run.emit(make_finding("NPU-S002", str(busy), holder=busy.holder))
         run.emit(_not_measured(Verdict.COULD_NOT_RUN, str(busy)))
     except LockError as error:
         run.emit(_not_measured(Verdict.COULD_NOT_RUN, str(error)))
+
+
+def _setting(options: Options, sheet: FactSheet, choice: Choice, env: Mapping[str, str]) -> Setting:
+    """What the measurements should know about the chip. The mock's persona stands for the chip of that name."""
+    if not choice.mock:
+        return Setting(
+            level=options.level,
+            simulated=choice.simulated,
+            cores=_whole(sheet.number("npu.cores")),
+            rated_tops=sheet.number("npu.rated_tops"),
+            ddr_gbps=sheet.number("ddr.theoretical_gbps"),
+        )
+    soc = SOCS.get(env["RKNN_MOCK_PERSONA"].upper())
+    return Setting(
+        level=options.level,
+        simulated=choice.simulated,
+        cores=soc.cores if soc else None,
+        rated_tops=soc.rated_tops if soc else None,
+    )
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _lock_path(env: Mapping[str, str]) -> Path | None:

@@ -24,13 +24,15 @@ class Window:
 class RowWatch:
     """Samples conditions while a C probe runs; :meth:`row_ended` gives the verdict on the row that just came.
 
-    ``simulated``: the mock's time is modelled, so clocks and heat of this machine say nothing about it. Use as a
-    context manager around one child.
+    ``simulated``: the mock's time is modelled, so clocks and heat of this machine say nothing about it. ``npu``: the
+    rows run on the NPU, so its clock must be known; rows of the CPUs do not need it. Use as a context manager around
+    one child.
     """
 
-    def __init__(self, root: Path = Path("/"), *, simulated: bool) -> None:
+    def __init__(self, root: Path = Path("/"), *, simulated: bool, npu: bool = True) -> None:
         self._sampler = Sampler(root)
         self._simulated = simulated
+        self._npu = npu
         self._open = ExitStack()
         self._row: Row | None = None
 
@@ -49,7 +51,12 @@ class RowWatch:
         """Close the window of the row that just ended, judge it, and open the next one."""
         self._open.close()
         samples = self._row.samples if self._row is not None else ()
-        rules = Rules(simulated=self._simulated, higher_is_better=higher_is_better)
+        rules = Rules(
+            simulated=self._simulated,
+            clocks=frozenset({"npu", "ddr"} if self._npu else {"ddr"}),
+            needed=frozenset({"npu"} if self._npu else ()),
+            higher_is_better=higher_is_better,
+        )
         window = Window(judge(samples, row_samples, rules), summarise(samples), should_stop(samples))
         self._begin()
         return window

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reports.page_facts import PAGE_SECTIONS, fact_text
+from reports.page_numbers import SHORT, number, number_tables, parameter, proof, spread, valid
 from reports.text import inert, table, wrapped
 
 _COLOURS = {
@@ -21,7 +22,6 @@ _COLOURS = {
     "loud": "\x1b[1;35m",
 }
 _RESET = "\x1b[0m"
-_LAYOUT_SHORT = {"native": "nat", "norm": "norm", "tp_norm": "tp"}
 
 
 def render(report: dict[str, Any], *, width: int = 100, colour: bool = False) -> str:
@@ -117,10 +117,9 @@ def _facts(report: dict[str, Any], title: str, section: Sequence[tuple[str, str,
 
 def _measurements(report: dict[str, Any], width: int, paint: Any) -> list[str]:
     rows = report.get("measurements", [])
-    rates = [row for row in rows if row.get("name") == "gemm_rate"]
+    rates = [row for row in rows if row.get("name") == "gemm_rate" and parameter(row, "series") != "grid"]
     scaling = [row for row in rows if row.get("name") == "core_scaling"]
     dtypes = [row for row in rows if row.get("name") == "dtype_support"]
-    others = [row for row in rows if row.get("name") not in ("gemm_rate", "core_scaling", "dtype_support")]
     mark = "  (SIMULATED)" if report.get("simulated") else ""
     lines: list[str] = []
     if dtypes:
@@ -132,15 +131,12 @@ def _measurements(report: dict[str, Any], width: int, paint: Any) -> list[str]:
     if scaling:
         columns = ("contexts", "TOPS", "+-%", "x one", "proof", "valid")
         sides = (*("right",) * 4, "left", "left")
-        base = next((row["median"] for row in scaling if _parameter(row, "contexts") == 1 and row.get("median")), None)
+        base = next((row["median"] for row in scaling if parameter(row, "contexts") == 1 and row.get("median")), None)
         lines += ["", f"Core scaling, one context a core, run together{mark}"]
         lines += table([_scaling_row(row, base) for row in scaling], columns, sides)
-    for row in others:
-        lines += wrapped(
-            f"{inert(row.get('name'))}: {_number(row.get('median'))} {inert(row.get('unit'))}", "  ", width
-        )
-    for row in [*rates, *scaling]:
-        if row.get("verdict") == "failed":
+    lines += number_tables(rows, mark, width)
+    for row in rows:
+        if row.get("verdict") == "failed" and row.get("name") != "dtype_support":
             lines += [
                 paint("error", line)
                 for line in wrapped(f"WRONG: {_name(row)}: {inert(row.get('reason'))}", "  ", width)
@@ -158,9 +154,9 @@ def _dtype_lines(rows: list[dict[str, Any]], width: int) -> list[str]:
         groups.setdefault(inert(row.get("verdict")), []).append(row)
     lines: list[str] = []
     for verdict, members in groups.items():
-        named = [row for row in members if _parameter(row, "type_name") not in ("", "unassigned")]
-        labels = [f"{_parameter(row, 'type')} {_parameter(row, 'type_name')}" for row in named]
-        codes = [str(_parameter(row, "type")) for row in members if row not in named]
+        named = [row for row in members if parameter(row, "type_name") not in ("", "unassigned")]
+        labels = [f"{parameter(row, 'type')} {parameter(row, 'type_name')}" for row in named]
+        codes = [str(parameter(row, "type")) for row in members if row not in named]
         if codes:
             labels.append("unassigned codes " + " ".join(codes))
         if labels:
@@ -173,18 +169,15 @@ def _rate_row(row: dict[str, Any]) -> list[str]:
     run = row.get("evidence", {}).get("run_us") or {}
     run_us = run.get("median")
     return [
-        inert(_parameter(row, "type_name")),
-        *(inert(_parameter(row, key)) for key in ("M", "K", "N")),
-        *(
-            _LAYOUT_SHORT.get(str(_parameter(row, key)), inert(_parameter(row, key)))
-            for key in ("B_layout", "AC_layout")
-        ),
-        inert(_parameter(row, "B_quant")),
+        inert(parameter(row, "type_name")),
+        *(inert(parameter(row, key)) for key in ("M", "K", "N")),
+        *(SHORT.get(str(parameter(row, key)), inert(parameter(row, key))) for key in ("B_layout", "AC_layout")),
+        inert(parameter(row, "B_quant")).removeprefix("per_"),
         f"{run_us / 1000:.3f}" if isinstance(run_us, (int, float)) else "-",
-        _number(row.get("median")),
-        _spread(row),
-        _proof(row),
-        _valid(row),
+        number(row.get("median")),
+        spread(row),
+        proof(row),
+        valid(row),
     ]
 
 
@@ -192,12 +185,12 @@ def _scaling_row(row: dict[str, Any], base: float | None) -> list[str]:
     median = row.get("median")
     ratio = f"{median / base:.2f}" if isinstance(median, (int, float)) and base else "-"
     return [
-        inert(_parameter(row, "contexts")),
-        _number(median),
-        _spread(row),
+        inert(parameter(row, "contexts")),
+        number(median),
+        spread(row),
         ratio,
-        _proof(row),
-        _valid(row),
+        proof(row),
+        valid(row),
     ]
 
 
@@ -217,35 +210,3 @@ def _steps(report: dict[str, Any], width: int, paint: Any) -> list[str]:
 
 def _name(row: dict[str, Any]) -> str:
     return " ".join(f"{inert(key)}={inert(value)}" for key, value in (row.get("parameters") or {}).items())
-
-
-def _parameter(row: dict[str, Any], key: str) -> Any:
-    value = (row.get("parameters") or {}).get(key)
-    return "" if value is None else value
-
-
-def _number(value: Any) -> str:
-    if not isinstance(value, (int, float)):
-        return "-"
-    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
-
-
-def _spread(row: dict[str, Any]) -> str:
-    median, mad = row.get("median"), row.get("mad")
-    if not isinstance(median, (int, float)) or not isinstance(mad, (int, float)) or not median:
-        return "-"
-    return f"{100 * mad / abs(median):.1f}"
-
-
-def _proof(row: dict[str, Any]) -> str:
-    verdict = row.get("verdict")
-    if verdict == "passed":
-        return inert(row.get("checked"))
-    return {"failed": "WRONG"}.get(str(verdict), inert(verdict))
-
-
-def _valid(row: dict[str, Any]) -> str:
-    validity = row.get("validity") or {}
-    # The first words of a reason name it; the figures behind them are in the report.
-    reasons = [str(reason).partition(":")[0] for reason in validity.get("reasons") or []]
-    return "yes" if validity.get("valid") else "no: " + inert(", ".join(reasons), 60)

@@ -2,6 +2,7 @@
 #include "limit_search.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* A shape that looks slow is tried so often again before it counts: a cliff is there every time, a busy CPU is not. */
 enum { FAR_FROM_EDGES = 1024, SECOND_LOOKS = 3 };
@@ -27,6 +28,13 @@ void line_find_alignment(struct session *session, struct line *line) {
   line->alignment = 0;
   for (int step = 1; step <= FAR_FROM_EDGES && !line->alignment; step *= 2)
     if (accepts(session, line, FAR_FROM_EDGES + step)) line->alignment = step;
+  if (line->alignment) { /* accepted is not enough: that far beside the grid of its neighbours it must be right too */
+    struct trial trial = {.value = FAR_FROM_EDGES + line->alignment};
+    const struct problem problem = problem_at(line, trial.value);
+    limit_try(session, &problem, true, &trial);
+    line->alignment_right = trial.right;
+    snprintf(line->alignment_why, sizeof line->alignment_why, "%s", trial.why);
+  }
   line->regular = line->alignment && accepts(session, line, FAR_FROM_EDGES + 3 * line->alignment);
 }
 

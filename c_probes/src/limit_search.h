@@ -15,6 +15,8 @@ struct line {
   char dimension;      /* 'M', 'K' or 'N' */
   int cap;             /* nothing above it is tried */
   int alignment;       /* found by trying; 0: no step up to 1024 was accepted */
+  bool alignment_right; /* a shape beside the base by just the alignment was computed right */
+  char alignment_why[300]; /* why not */
   bool regular;        /* three steps of that size beside the base are accepted too */
   struct trial trials[MAX_TRIALS];
   int count;

@@ -39,9 +39,10 @@ static const struct family families[] = {{RKNN_MM_LAYOUT_NATIVE, RKNN_MM_LAYOUT_
 struct extent {
   int rungs[16], side;
   double most_macs;
+  int steps; /* of the climb */
 };
-static const struct extent small = {{1, 16, 128, 512}, 1024, 2.2e9};
-static const struct extent whole = {{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}, 2048, 6.9e10};
+static const struct extent small = {{1, 16, 128, 512}, 1024, 2.2e9, 2};
+static const struct extent whole = {{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}, 2048, 6.9e10, 8};
 
 static void fill(struct row *row, const struct matmul *m) {
   const struct problem *p = &m->problem;
@@ -90,7 +91,7 @@ static double macs_of(struct shape s) { return (double)s.M * s.K * s.N; }
 /* Points on the way: steps that lead back to a point measured before are not taken. */
 static void climb(struct session *session, struct problem best, double rate, const struct extent *extent, struct tally *tally) {
   int came_by = -1;
-  for (int steps = 0; steps < 8; steps++) {
+  for (int steps = 0; steps < extent->steps; steps++) {
     struct shape next_shape = best.shape;
     double next_rate = rate * 1.02;
     int next = -1;

@@ -104,7 +104,10 @@ static void alignment_row(struct session *session, const struct line *line, stru
   put_problem(&row, line);
   json_put_boolean(&row.evidence, "regular", line->regular);
   row.rate[row.rate_count++] = line->alignment;
-  row.verdict = line->alignment ? "passed" : "unsupported";
+  row.verdict = !line->alignment ? "unsupported" : line->alignment_right ? "passed" : "failed";
+  row.exact = line->alignment > 0;
+  if (line->alignment && !line->alignment_right)
+    snprintf(row.reason, sizeof row.reason, "%c = 1024 + %d is accepted, but: %s", line->dimension, line->alignment, line->alignment_why);
   if (!line->alignment) snprintf(row.reason, sizeof row.reason, "no %c between 1025 and 2048 was accepted", line->dimension);
   part_row_end(session, &row, tally);
 }

@@ -175,4 +175,120 @@ ENTRIES: tuple[Entry, ...] = (
         fix=("Split K into segments of at most {k_limit} and add the int32 results: the sum is an integer identity.",),
         rank=311,
     ),
+    Entry(
+        code="NPU-P023",
+        severity=Severity.WARNING,
+        what="Core mask {mask} is accepted, but a context on it runs at {ratio:.2f} times the rate of one core.",
+        why="A mask of several cores that falls back to one is reported as success; figures labelled with it are "
+        "those of one core.",
+        fix=(
+            "Use one context per core, each with a mask of one bit and a thread of its own, and split N between them.",
+            "cat /sys/kernel/debug/rknpu/load    # as root, during a run: which cores work?",
+        ),
+        rank=312,
+    ),
+    Entry(
+        code="NPU-P024",
+        severity=Severity.WARNING,
+        what="A and C in normal layout run {ratio:.0f} times slower than in native layout (type {type_name}).",
+        why="The runtime rearranges normal operands on the CPU at every run; for some types this takes far longer than "
+        "the product.",
+        fix=("Create contexts of this type with AC_layout = native, and keep A and C in that layout between layers.",),
+        rank=313,
+    ),
+    Entry(
+        code="NPU-P025",
+        severity=Severity.WARNING,
+        what="The speed falls by {fall:.0f} % while it is measured ({row}).",
+        why="A rate that sinks under load is that of a board that heats up; a short measurement would have shown the "
+        "first figure only.",
+        fix=(
+            "cat /sys/class/thermal/thermal_zone*/temp    # during a run",
+            "Cool the board, or take the sustained figure of --level long for planning.",
+        ),
+        rank=305,
+    ),
+    Entry(
+        code="NPU-P026",
+        severity=Severity.WARNING,
+        what="Run times do not hold still: they scatter by {spread:.1f} % around their median.",
+        why="Long runs on an idle NPU repeat within 1 %; scatter points to a clock that moves, to heat, or to another "
+        "user of the NPU or the memory.",
+        fix=(
+            "cat /sys/kernel/debug/rknpu/load    # as root: is somebody else using the NPU?",
+            "cat /sys/class/devfreq/*.npu/governor    # a governor other than performance moves the clock",
+        ),
+        rank=306,
+    ),
+    Entry(
+        code="NPU-P027",
+        severity=Severity.WARNING,
+        what="The best rate of one core is {share:.0f} % of the rated figure.",
+        why="A healthy board reaches about a third of it with this runtime; much less is what an NPU shows that was "
+        "left at the clock of the boot loader.",
+        fix=(
+            "cat /sys/class/devfreq/*.npu/cur_freq    # during a run",
+            "grep -A1 npu /sys/kernel/debug/clk/clk_summary    # as root: the clock that is really set",
+        ),
+        rank=304,
+    ),
+    Entry(
+        code="NPU-P028",
+        severity=Severity.WARNING,
+        what="{dimension} above {limit} runs {ratio:.1f} times slower per MAC (type {type_name}).",
+        why="Above a limit the runtime answers right but very slowly instead of refusing.",
+        fix=("Split {dimension} into parts of at most {limit}.",),
+        rank=314,
+    ),
+    Entry(
+        code="NPU-L050",
+        severity=Severity.INFO,
+        what="{dimension} above {limit} is refused (type {type_name}).",
+        why="A limit of this runtime; found by trying, and worth knowing before a model is cut into products.",
+        fix=("Split {dimension} into parts of at most {limit}.",),
+        rank=900,
+    ),
+    Entry(
+        code="NPU-L051",
+        severity=Severity.ERROR,
+        what="{dimension} above {limit} is accepted and gives wrong results (type {type_name}).",
+        why="Neither create nor run refuses it; a program that trusts them computes with wrong numbers.",
+        fix=("Split {dimension} into parts of at most {limit}.",),
+        rank=403,
+    ),
+    Entry(
+        code="NPU-R040",
+        severity=Severity.ERROR,
+        what="librknnrt leaves {slope:.2g} file descriptors open per {over}.",
+        why="At the limit on open files nothing can be created any more (rknn-toolkit2 issue 532: after 1,020 calls).",
+        fix=(
+            "Create buffers and contexts once and reuse them for the life of the process.",
+            "ulimit -n    # how many are left",
+        ),
+        rank=405,
+    ),
+    Entry(
+        code="NPU-R041",
+        severity=Severity.ERROR,
+        what="Memory grows by {slope:.0f} bytes per {over}.",
+        why="A program that runs for days ends in the out-of-memory killer (rknn-toolkit2 issue 42).",
+        fix=("Use another version of librknnrt, or restart the process that uses it now and then.",),
+        rank=406,
+    ),
+    Entry(
+        code="NPU-R042",
+        severity=Severity.ERROR,
+        what="After contexts were created to the limit and destroyed, no new one works: {detail}.",
+        why="Handles do not come back; a program that makes contexts as it goes stops after a while.",
+        fix=("Create contexts once and reuse them; restart the process when creation fails.",),
+        rank=407,
+    ),
+    Entry(
+        code="NPU-R043",
+        severity=Severity.WARNING,
+        what="IOMMU domain 1 does not work: {detail}.",
+        why="Models of more than one address space of 4 GiB need further domains.",
+        fix=("cat /sys/module/rknpu/version    # domains are switched from driver 0.9.6 on",),
+        rank=408,
+    ),
 )
