@@ -77,14 +77,26 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Waits a moment for *word to differ from (or, with `until`, to equal) value. Sleeping and waking costs tens of
- * microseconds, as much as a small product; yielding keeps a busy machine usable meanwhile. */
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Waits a moment for *word to differ from (or, with `until`, to equal) value: sleeping and waking costs tens of
+ * microseconds, as much as a small product. The second half of the moment leaves the CPU to whoever wants it. */
 static void spin(atomic_uint *word, unsigned value, int until)
 {
-    for (int64_t end = now_ns() + SPIN_NS; now_ns() < end; sched_yield())
-        for (int i = 0; i < 32; i++)
+    for (int64_t begin = now_ns(), spent = 0; spent < SPIN_NS; spent = now_ns() - begin) {
+        for (int i = 0; i < 32; i++, relax())
             if ((atomic_load_explicit(word, memory_order_acquire) == value) == until)
                 return;
+        if (spent > SPIN_NS / 2)
+            sched_yield();
+    }
 }
 
 static struct job *job_to_join(void)
