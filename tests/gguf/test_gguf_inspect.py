@@ -187,6 +187,17 @@ def test_a_page_of_many_keys_stays_short(written: Write) -> None:
     assert len(page.splitlines()) < 150
 
 
+def test_large_headers_are_taken_on_request(written: Write, capsys: Capture) -> None:
+    keys = [craft.key_text("general.architecture", "x"), *(craft.key_u32(f"k{i}", i) for i in range(40000))]
+    path = written(craft.gguf(keys))
+    assert main(["inspect", str(path)]) == EXIT_FINDINGS
+    refused = capsys.readouterr().out
+    assert "NPU-F013" in refused
+    assert "--large" in refused
+    assert main(["inspect", "--large", str(path)]) == EXIT_OK
+    assert "40001 keys" in capsys.readouterr().out
+
+
 def test_architectures_are_listed(capsys: Capture) -> None:
     assert main(["architectures"]) == EXIT_OK
     listed = capsys.readouterr().out
