@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probes.conditions import Load, Phase, Policy, Ranges, Rules, Sample, judge, rules_for, should_stop
+from probes.conditions import Load, Phase, Policy, Ranges, Rules, Sample, foreign_cpus, judge, rules_for, should_stop
 
 GHZ = 1_000_000_000
 RANGES = Ranges(
@@ -268,3 +268,12 @@ def test_the_clock_of_memory_counts_for_rows_of_bandwidth() -> None:
 )
 def test_the_unit_says_which_direction_is_better(unit: str, higher: bool) -> None:
     assert rules_for("bind_cost", unit, {}, simulated=True).higher_is_better is higher
+
+
+def test_own_time_booked_later_than_it_was_spent_is_no_foreign_load() -> None:
+    """The kernel's sum over CPUs is taken at ticks, a process's is exact: the difference may be below 0."""
+    samples = row()
+    samples[0] = replace(samples[0], load=Load(all_s=100.0, own_s=10.0))
+    samples[-1] = replace(samples[-1], load=Load(all_s=101.0, own_s=12.0))
+    assert foreign_cpus(samples) == 0
+    assert words(samples) == []
