@@ -132,6 +132,7 @@ def declare(library: c.CDLL) -> None:
         "rknn_matmul_get_quant_params": (c.c_int, [ctx, c.c_void_p, c.POINTER(c.c_float)]),
         "rknn_mock_version": (c.c_char_p, []),
         "rknn_mock_kernel": (c.c_char_p, []),
+        "rknn_mock_check": (c.c_int, [c.c_char_p, c.c_char_p, c.c_size_t]),
         "rknn_mock_list": (c.c_size_t, [c.c_char_p, c.c_char_p, c.c_size_t]),
         "rknn_mock_counter": (c.c_int, [c.c_char_p, c.POINTER(c.c_uint64)]),
     }

@@ -101,7 +101,7 @@ def test_each_version_exports_its_own_functions_and_nothing_else(version: str) -
     symbols = {line.split()[-1] for line in listing.splitlines()}
     own = {name for name in symbols if name.startswith("rknn_mock_")}
     assert symbols - own == EXPORTS[version]
-    assert own == {"rknn_mock_version", "rknn_mock_list", "rknn_mock_counter", "rknn_mock_kernel"}
+    assert own == {"rknn_mock_version", "rknn_mock_list", "rknn_mock_counter", "rknn_mock_kernel", "rknn_mock_check"}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -122,7 +122,10 @@ def test_the_default_library_is_the_newest_version() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("persona", sorted(TYPES))
 def test_each_chip_accepts_its_types_of_those_the_runtime_has(version: str, persona: str) -> None:
-    assert accepted(load(version, persona=persona)) == TYPES[persona] & RUNTIME_TYPES[version]
+    want = TYPES[persona] & RUNTIME_TYPES[version]
+    if persona in {"rk3566", "rk3568"} and version.startswith("1."):
+        want = {2}  # the header of that time for these chips knows int8 only
+    assert accepted(load(version, persona=persona)) == want
 
 
 @pytest.mark.parametrize("persona", ["rk3562", "rk3566", "rk3568", "rv1126b"])

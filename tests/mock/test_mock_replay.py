@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes as c
 import json
 import os
 import re
@@ -74,7 +75,10 @@ def personas() -> list[mock.Persona]:
 
 
 def test_a_report_becomes_persona_types_speeds_and_scaling() -> None:
-    lines = replay.configuration(BOARD, personas()).splitlines()
+    text = replay.configuration(BOARD, personas())
+    error = c.create_string_buffer(1024)
+    assert load().rknn_mock_check(text.encode(), error, 1024) == 0, error.value
+    lines = text.splitlines()
     assert "persona = rk3576" in lines
     assert "limits.types = 1,2,7" in lines
     assert "# type 7 on the board: failed" in lines
@@ -144,6 +148,11 @@ def test_an_existing_file_is_kept_unless_forced(tmp_path: Path, capsys: Any) -> 
     assert main(["replay", str(source), "-o", str(tmp_path / "no" / "where")]) == 2
 
 
+@pytest.fixture(scope="module")
+def checker() -> c.CDLL:
+    return load()
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: (
@@ -160,7 +169,9 @@ VALUES = st.recursive(
 
 @given(measurements=st.lists(VALUES, max_size=5), facts=VALUES)
 @settings(max_examples=150, deadline=None)
-def test_any_json_is_replayed_or_refused_and_never_crashes(measurements: list[Any], facts: Any) -> None:
+def test_any_json_gives_a_valid_configuration_or_a_refusal(
+    checker: c.CDLL, measurements: list[Any], facts: Any
+) -> None:
     known = [mock.Persona("rk3588", "", 3, (1, 2), "rk3588", "x"), mock.Persona("any", "", 3, (1, 2), "rk3588", "x")]
     for entry in measurements:
         if isinstance(entry, dict):
@@ -170,7 +181,8 @@ def test_any_json_is_replayed_or_refused_and_never_crashes(measurements: list[An
     except replay.BadReport as error:
         assert str(error)
     else:
-        assert text.startswith("#")
+        complaint = c.create_string_buffer(1024)
+        assert checker.rknn_mock_check(text.encode(), complaint, 1024) == 0, complaint.value
 
 
 def test_the_command_lists_and_finds(capsys: Any) -> None:

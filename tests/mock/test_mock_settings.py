@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import ctypes as c
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.mock.mock_client import BUILD, ROOT, Matmul, load
 
@@ -167,3 +170,55 @@ def test_memory_limits_count_as_numbers_of_any_form(tmp_path: Path) -> None:
     config.write_text("limits.contexts = 2e0\n")
     library = load(config=str(config))
     assert [Matmul(library, 2, 1, 32, 32).code for _ in range(3)] == [0, 0, -1]
+
+
+@pytest.fixture(scope="module")
+def library() -> c.CDLL:
+    return load()
+
+
+def check(library: c.CDLL, text: str) -> str | None:
+    """None when the text would do as a configuration file, else the complaint."""
+    error = c.create_string_buffer(4096)
+    return error.value.decode(errors="replace") if library.rknn_mock_check(text.encode(), error, 4096) else None
+
+
+KEYS = [
+    "persona", "timing", "timing.gemm", "timing.fixed_us", "timing.rate_i8_norm", "timing.share2", "faults", "memo",
+    "arithmetic", "int16", "threads", "limits.types", "limits.k_max_i8", "limits.n_max", "limits.contexts", "bogus", "",
+]  # fmt: skip
+WORDS = [
+    "rk3588", "any", "on", "off", "campaign", "campaign,fixed_us=5", "c-zero", "fail:call=rknn_matmul_run:n=2", "exact",
+    "1", "0", "sync", "wrap", "2,10", "2,4096,4096,4096,native,0.69", "1:2/3:4", "1e400", "-1", "nan", "=", ":", ",",
+]  # fmt: skip
+VALUE = st.one_of(st.sampled_from(WORDS), st.text(max_size=20), st.floats().map(str), st.integers().map(str))
+LINE = st.one_of(
+    st.tuples(st.sampled_from(KEYS), st.sampled_from([" = ", "=", " ", "=="]), VALUE).map("".join), st.text(max_size=30)
+)
+
+
+@given(lines=st.lists(LINE, max_size=8))
+@settings(max_examples=400, deadline=None)
+def test_any_text_is_taken_or_refused_with_one_line(library: c.CDLL, lines: list[str]) -> None:
+    text = "\n".join(line.replace("\0", "") for line in lines)
+    complaint = check(library, text)
+    if complaint is not None:
+        assert complaint.startswith("line ")
+        assert complaint.strip()
+
+
+@given(
+    key=st.sampled_from(["timing.fixed_us", "timing.scale", "limits.contexts", "threads", "limits.k_max_i8"]),
+    value=st.floats(),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_number_is_taken_exactly_when_it_lies_in_its_range(library: c.CDLL, key: str, value: float) -> None:
+    low, high = {"threads": (1, 64), "limits.contexts": (0, 1e6), "limits.k_max_i8": (0, 1e9)}.get(key, (0, 1.8e308))
+    assert (check(library, f"{key} = {value!r}") is None) == (low <= value <= high)
+
+
+@given(names=st.lists(st.sampled_from(["c-zero", "nan", "hang", "fd-leak", "jitter"]), min_size=1, max_size=5))
+@settings(max_examples=30, deadline=None)
+def test_any_list_of_known_faults_is_taken(library: c.CDLL, names: list[str]) -> None:
+    assert check(library, f"faults = {','.join(names)}") is None
+    assert "unknown fault" in str(check(library, f"faults = {','.join([*names, 'x'])}"))

@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compute.h"
@@ -15,6 +16,7 @@
 #include "kernels/gemm_s8.h"
 #include "memory.h"
 #include "persona.h"
+#include "settings.h"
 #include "timing.h"
 
 typedef struct {
@@ -57,7 +59,10 @@ static void list_personas(sink *out) {
   for (size_t i = 0; i < mock_soc_count; i++) {
     const mock_soc *soc = &mock_socs[i];
     add(out, "%s\t%s\t%d\t", soc->name, soc->title, soc->cores);
-    add_types(out, soc->types & mock_this_runtime.types);
+    mock_settings settings;
+    mock_settings_default(&settings);
+    mock_settings_persona(&settings, soc);
+    add_types(out, settings.types);
     add(out, "\t%s\t%s\n", soc->timing, soc->doubt);
   }
 }
@@ -89,6 +94,14 @@ int rknn_mock_counter(const char *name, uint64_t *value) {
   else if (strcmp(name, "memo_hits") == 0) *value = mock_memo_hits();
   else return -1;
   return 0;
+}
+
+int rknn_mock_check(const char *text, char *error, size_t size) {
+  mock_settings settings;
+  mock_settings_default(&settings);
+  int code = mock_settings_parse(&settings, text, error, size);
+  free(settings.points);
+  return code;
 }
 
 const char *rknn_mock_kernel(void) { return mock_gemm_s8_path(); }

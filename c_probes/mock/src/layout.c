@@ -29,7 +29,8 @@ static int describe(rknn_matmul_tensor_attr *attr, const char *name, rknn_tensor
     elements *= (double)dims[i];
     product *= dims[i];
   }
-  if (elements * mock_bits_of(type) / 8 > UINT32_MAX - 4096.0) return -1;
+  /* The field has 32 bits; and arrays of 4-byte elements are made of every operand, which must fit size_t too. */
+  if (elements * mock_bits_of(type) / 8 > UINT32_MAX - 4096.0 || elements * 8 > (double)SIZE_MAX) return -1;
   attr->size = (uint32_t)bytes_of(product, type);
   return 0;
 }

@@ -37,32 +37,34 @@ const size_t mock_type_count = sizeof mock_types / sizeof *mock_types;
 #define WIDE_TILES {{8, 16, 32, 32, 16}, {16, 32, 32, 32, 32}, {32, 64, 32, 32, 64}}
 
 const mock_soc mock_socs[] = {
-    {"rk3588", "RK3588 and RK3588S", 3, true, T(1) | T(2) | T(3) | T(4) | T(9) | T(10), T(2) | T(3), T(9),
+    {"rk3588", "RK3588 and RK3588S", 3, true, T(1) | T(2) | T(3) | T(4) | T(9) | T(10), ALL_TYPES, T(2) | T(3), T(9),
      T(1) | T(2) | T(4), WIDE_TILES, false, 0, 8192, "rk3588",
      "fp16 N alignment: header 16 (taken), user guide 32. Type 15 has no report: refused. TP_NORM: the runtime "
      "names three types that no source lists; 1, 2, 4 taken. One runtime 2.0.0-beta0 report saw type 11 accepted: "
      "not taken. The order of segments of native B above K 8192 follows the header comment, whose example is "
      "inconsistent."},
-    {"rk3576", "RK3576", 2, true, T(1) | T(2) | T(4) | T(5) | T(7) | T(8) | T(11), T(2) | T(3), T(8),
+    {"rk3576", "RK3576", 2, true, T(1) | T(2) | T(4) | T(5) | T(7) | T(8) | T(11), ALL_TYPES, T(2) | T(3), T(8),
      T(1) | T(2) | T(4), WIDE_TILES, true, 0, 4096, "rk3576",
      "Type 4: user guide yes (taken), one 2.3.2 report no. Type 10: user guide no (taken), one back end uses it. "
      "Types 12 and 15 undocumented: refused. Types 7 and 8 are reported to halve positive int4 weights on 2.3.x: "
      "see fault int4-positive-half."},
-    {"rk3562", "RK3562", 1, false, T(1) | T(2), T(2), 0, T(1) | T(2),
+    {"rk3562", "RK3562", 1, false, T(1) | T(2), ALL_TYPES, T(2), 0, T(1) | T(2),
      {{8, 8, 32, 32, 8}, {16, 16, 32, 32, 16}, {0, 0, 0, 0, 0}}, false, 10240, 0, "rk3562",
      "fp16 N alignment: header 8 (taken), user guide 16."},
-    {"rk3566", "RK3566", 1, false, T(1) | T(2), T(2), 0, 0,
+    {"rk3566", "RK3566", 1, false, T(1) | T(2), T(2), T(2), 0, 0,
      {{4, 8, 16, 16, 8}, {8, 16, 32, 32, 16}, {0, 0, 0, 0, 0}}, false, 10240, 0, "rk3566",
-     "fp16 K alignment: header 16 (taken), user guide 32; fp16 N: header 8 (taken), user guide 16."},
-    {"rk3568", "RK3568", 1, false, T(1) | T(2), T(2), 0, 0,
+     "fp16 K alignment: header 16 (taken), user guide 32; fp16 N: header 8 (taken), user guide 16. The header of "
+     "runtime 1.5 for this chip knows int8 only (taken for 1.6.0 too)."},
+    {"rk3568", "RK3568", 1, false, T(1) | T(2), T(2), T(2), 0, 0,
      {{4, 8, 16, 16, 8}, {8, 16, 32, 32, 16}, {0, 0, 0, 0, 0}}, false, 10240, 0, "rk3568",
-     "fp16 K alignment: header 16 (taken), user guide 32; fp16 N: header 8 (taken), user guide 16."},
-    {"rv1126b", "RV1126B", 1, false, T(1), 0, 0, 0, {{8, 8, 32, 32, 8}, {16, 16, 32, 32, 16}, {0, 0, 0, 0, 0}},
+     "fp16 K alignment: header 16 (taken), user guide 32; fp16 N: header 8 (taken), user guide 16. The header of "
+     "runtime 1.5 for this chip knows int8 only (taken for 1.6.0 too)."},
+    {"rv1126b", "RV1126B", 1, false, T(1), ALL_TYPES, 0, 0, 0, {{8, 8, 32, 32, 8}, {16, 16, 32, 32, 16}, {0, 0, 0, 0, 0}},
      false, 10240, 0, "rv1126b",
      "The API table lists the chip as supported, rknn-toolkit2 issue 567 reports type 2 refused: refused (taken). "
      "Layouts and type 1 are assumed like RK3562; no source."},
     {"any", "no chip: RK3588 layouts, all thirteen type codes, every quantisation", 3, true, ALL_TYPES, ALL_TYPES,
-     ALL_TYPES, ALL_TYPES, WIDE_TILES, false, 0, 8192, "rk3588", "Not a chip. For tests of clients."},
+     ALL_TYPES, ALL_TYPES, ALL_TYPES, WIDE_TILES, false, 0, 8192, "rk3588", "Not a chip. For tests of clients."},
 };
 const size_t mock_soc_count = sizeof mock_socs / sizeof *mock_socs;
 

@@ -34,6 +34,7 @@ typedef struct {
   int cores;
   bool has_core_mask;
   unsigned types;             /* bit per type code that the chip accepts at the newest runtime */
+  unsigned types_v1;          /* the same at runtimes 1.x */
   unsigned per_channel_types; /* types that take B_quant_type PER_CHANNEL_SYM at 2.1.0 and later */
   unsigned per_group_types;
   unsigned tp_norm_types;

@@ -21,6 +21,7 @@ void mock_settings_persona(mock_settings *settings, const mock_soc *soc) {
   const mock_runtime *runtime = &mock_this_runtime;
   settings->soc = soc;
   settings->types = soc->types & runtime->types;
+  if (runtime->info_bytes == (int)sizeof(rknn_matmul_info_v1)) settings->types &= soc->types_v1;
   for (int class = 0; class < MOCK_CLASSES; class++)
     settings->k_max[class] = runtime->k_max[class] ? runtime->k_max[class] : soc->k_max;
   settings->timing = mock_timing_find(soc->timing)->timing;
@@ -116,8 +117,12 @@ static pthread_once_t settings_once = PTHREAD_ONCE_INIT;
 static void read_once(void) {
   char error[ERROR_SIZE];
   if (read_all(&the_settings, error, sizeof error) == 0) return;
-  fprintf(stderr, "rknpu-kit mock librknnrt: %s\n", error);
-  fflush(NULL);
+  char line[ERROR_SIZE + 64];
+  int length = snprintf(line, sizeof line, "rknpu-kit mock librknnrt: %s\n", error);
+  /* Another thread may hold a stream's lock for ever (a read of stdin), so nothing here waits for one. */
+  if (ftrylockfile(stdout) == 0) fflush_unlocked(stdout);
+  ssize_t ignored = write(STDERR_FILENO, line, (size_t)length);
+  (void)ignored;
   _exit(2);
 }
 
