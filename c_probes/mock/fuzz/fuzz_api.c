@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libFuzzer target: bytes become a sequence of calls with good, odd and hostile arguments. Found is what the sanitizers
- * report, a hang, or a broken promise: a create that succeeds with ctx 0, one that fails and leaves ctx set, a handle
- * that works after it was destroyed, a run that writes outside C.
+ * libFuzzer target: bytes become a sequence of calls with good, odd and hostile arguments. Found is what the
+ * sanitizers report, a hang, or a broken promise: a create that succeeds with ctx 0, one that fails and leaves ctx
+ * set, a handle that works after it was destroyed, a run that writes outside C.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -48,7 +48,8 @@ typedef struct {
 
 static context contexts[CONTEXTS];
 static memory memories[MEMORIES];
-static unsigned long runs; /* that came to an end; printed at exit, because a fuzzer that never gets there finds nothing */
+static unsigned long
+    runs; /* that came to an end; printed at exit, because a fuzzer that never gets there finds nothing */
 
 static void make_context(input *in, context *c) {
   static const int32_t types[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 0, 13, 14, 16, 31, 32, -1};
@@ -106,7 +107,8 @@ static void make_memory(input *in, memory *m, context *c) {
   if (size > LARGEST) size %= LARGEST;
   m->size = size;
   if (how == 0) m->mem = rknn_create_mem(c->ctx, size);
-  if (how == 1) m->mem = rknn_create_mem2(c->ctx, size, take(in, 1) < 128 ? 0x20000 | (take(in, 1) & 7) : take(in, 4));
+  if (how == 1)
+    m->mem = rknn_create_mem2(c->ctx, size, take(in, 1) < 128 ? 0x20000 | (take(in, 1) & 7) : take(in, 4));
   if (how >= 2) {
     int32_t offset = how == 3 ? (int32_t)(take(in, 1) % 64) * 4 : 0;
     m->own = calloc(1, (size_t)offset + size + GUARD);
@@ -122,7 +124,8 @@ static void make_memory(input *in, memory *m, context *c) {
 
 static void check_guards(void) {
   for (int i = 0; i < MEMORIES; i++)
-    for (int g = 0; memories[i].own && memories[i].mem && g < GUARD; g++) must(memories[i].own[memories[i].size + (uint32_t)g] == 0xa7);
+    for (int g = 0; memories[i].own && memories[i].mem && g < GUARD; g++)
+      must(memories[i].own[memories[i].size + (uint32_t)g] == 0xa7);
 }
 
 static void bind(input *in, context *c, memory *m) {
@@ -142,7 +145,8 @@ static void bind(input *in, context *c, memory *m) {
   }
 }
 
-/* Right memory for all three operands of one shape, bound, and a run: the way to the arithmetic is long for chance. */
+/* Right memory for all three operands of one shape, bound, and a run: the way to the arithmetic is long for chance.
+ */
 static void run_whole(input *in, context *c) {
   rknn_matmul_tensor_attr *attr = &c->io[take(in, 1) % SHAPES].A;
   for (int i = 0; i < 3; i++) {
@@ -218,7 +222,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       case 6: runs += rknn_matmul_run(c->ctx) == 0; break;
       case 7: quantise(&in, c); break;
       case 8: rknn_matmul_set_core_mask(c->ctx, (rknn_core_mask)take(&in, take(&in, 1) & 3)); break;
-      case 9: rknn_matmul_set_dynamic_shape(c->ctx, take(&in, 1) == 1 ? NULL : &c->shape[take(&in, 1) % SHAPES]); break;
+      case 9:
+        rknn_matmul_set_dynamic_shape(c->ctx, take(&in, 1) == 1 ? NULL : &c->shape[take(&in, 1) % SHAPES]);
+        break;
       case 10:
         rknn_mem_sync(c->ctx, m->mem, (rknn_mem_sync_mode)take(&in, 1));
         rknn_query(c->ctx, (rknn_query_cmd)(take(&in, 1) % 20), answer, take(&in, 2) % sizeof answer);

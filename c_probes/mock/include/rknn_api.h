@@ -142,7 +142,8 @@ int rknn_set_weight_mem(rknn_context context, rknn_tensor_mem *mem);
 int rknn_set_input_shape(rknn_context context, rknn_tensor_attr *attr);
 int rknn_set_input_shapes(rknn_context context, uint32_t n_inputs, rknn_tensor_attr attr[]);
 int rknn_register_custom_ops(rknn_context context, rknn_custom_op *op, uint32_t custom_op_num);
-int rknn_custom_op_get_op_attr(rknn_custom_op_context *op_context, const char *attr_name, rknn_custom_op_attr *op_attr);
+int rknn_custom_op_get_op_attr(rknn_custom_op_context *op_context, const char *attr_name,
+                               rknn_custom_op_attr *op_attr);
 
 #if defined(__LP64__)
 RKNN_ABI_ASSERT(sizeof(rknn_input_output_num) == 8);

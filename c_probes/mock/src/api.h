@@ -7,43 +7,43 @@
 
 #include "rknn_abi.h"
 
-#define MOCK_CALLS(X)                                                                                                \
-  X(init, "rknn_init")                                                                                               \
-  X(dup_context, "rknn_dup_context")                                                                                 \
-  X(destroy, "rknn_destroy")                                                                                         \
-  X(query, "rknn_query")                                                                                             \
-  X(inputs_set, "rknn_inputs_set")                                                                                   \
-  X(outputs_get, "rknn_outputs_get")                                                                                 \
-  X(outputs_release, "rknn_outputs_release")                                                                         \
-  X(run, "rknn_run")                                                                                                 \
-  X(wait, "rknn_wait")                                                                                               \
-  X(set_batch_core_num, "rknn_set_batch_core_num")                                                                   \
-  X(set_core_mask, "rknn_set_core_mask")                                                                             \
-  X(set_internal_mem, "rknn_set_internal_mem")                                                                       \
-  X(set_io_mem, "rknn_set_io_mem")                                                                                   \
-  X(set_weight_mem, "rknn_set_weight_mem")                                                                           \
-  X(set_input_shape, "rknn_set_input_shape")                                                                         \
-  X(set_input_shapes, "rknn_set_input_shapes")                                                                       \
-  X(custom_op_get_op_attr, "rknn_custom_op_get_op_attr")                                                             \
-  X(register_custom_ops, "rknn_register_custom_ops")                                                                 \
-  X(get_device_properties, "rknn_get_device_properties")                                                             \
-  X(total_npu_memory, "get_total_npu_memory_of_Matmul")                                                              \
-  X(create_mem, "rknn_create_mem")                                                                                   \
-  X(create_mem2, "rknn_create_mem2")                                                                                 \
-  X(create_mem_from_fd, "rknn_create_mem_from_fd")                                                                   \
-  X(create_mem_from_phys, "rknn_create_mem_from_phys")                                                               \
-  X(destroy_mem, "rknn_destroy_mem")                                                                                 \
-  X(mem_sync, "rknn_mem_sync")                                                                                       \
-  X(matmul_create, "rknn_matmul_create")                                                                             \
-  X(create_dynamic_shape, "rknn_matmul_create_dynamic_shape")                                                        \
-  X(create_dyn_shape, "rknn_matmul_create_dyn_shape")                                                                \
-  X(matmul_set_io_mem, "rknn_matmul_set_io_mem")                                                                     \
-  X(matmul_set_core_mask, "rknn_matmul_set_core_mask")                                                               \
-  X(set_quant_params, "rknn_matmul_set_quant_params")                                                                \
-  X(get_quant_params, "rknn_matmul_get_quant_params")                                                                \
-  X(set_dynamic_shape, "rknn_matmul_set_dynamic_shape")                                                              \
-  X(matmul_run, "rknn_matmul_run")                                                                                   \
-  X(matmul_destroy, "rknn_matmul_destroy")                                                                           \
+#define MOCK_CALLS(X) \
+  X(init, "rknn_init") \
+  X(dup_context, "rknn_dup_context") \
+  X(destroy, "rknn_destroy") \
+  X(query, "rknn_query") \
+  X(inputs_set, "rknn_inputs_set") \
+  X(outputs_get, "rknn_outputs_get") \
+  X(outputs_release, "rknn_outputs_release") \
+  X(run, "rknn_run") \
+  X(wait, "rknn_wait") \
+  X(set_batch_core_num, "rknn_set_batch_core_num") \
+  X(set_core_mask, "rknn_set_core_mask") \
+  X(set_internal_mem, "rknn_set_internal_mem") \
+  X(set_io_mem, "rknn_set_io_mem") \
+  X(set_weight_mem, "rknn_set_weight_mem") \
+  X(set_input_shape, "rknn_set_input_shape") \
+  X(set_input_shapes, "rknn_set_input_shapes") \
+  X(custom_op_get_op_attr, "rknn_custom_op_get_op_attr") \
+  X(register_custom_ops, "rknn_register_custom_ops") \
+  X(get_device_properties, "rknn_get_device_properties") \
+  X(total_npu_memory, "get_total_npu_memory_of_Matmul") \
+  X(create_mem, "rknn_create_mem") \
+  X(create_mem2, "rknn_create_mem2") \
+  X(create_mem_from_fd, "rknn_create_mem_from_fd") \
+  X(create_mem_from_phys, "rknn_create_mem_from_phys") \
+  X(destroy_mem, "rknn_destroy_mem") \
+  X(mem_sync, "rknn_mem_sync") \
+  X(matmul_create, "rknn_matmul_create") \
+  X(create_dynamic_shape, "rknn_matmul_create_dynamic_shape") \
+  X(create_dyn_shape, "rknn_matmul_create_dyn_shape") \
+  X(matmul_set_io_mem, "rknn_matmul_set_io_mem") \
+  X(matmul_set_core_mask, "rknn_matmul_set_core_mask") \
+  X(set_quant_params, "rknn_matmul_set_quant_params") \
+  X(get_quant_params, "rknn_matmul_get_quant_params") \
+  X(set_dynamic_shape, "rknn_matmul_set_dynamic_shape") \
+  X(matmul_run, "rknn_matmul_run") \
+  X(matmul_destroy, "rknn_matmul_destroy") \
   X(convert_b, "rknn_B_normal_layout_to_native_layout")
 
 typedef enum {

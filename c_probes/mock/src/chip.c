@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Progress is integrated over events (submission, completion), so that a run which has neighbours for half of its time
- * pays for that half, and a caller that looks late changes no one's completion.
+ * Progress is integrated over events (submission, completion), so that a run which has neighbours for half of its
+ * time pays for that half, and a caller that looks late changes no one's completion.
  */
 #include "chip.h"
 

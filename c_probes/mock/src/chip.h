@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The modelled chip: cores with a first-in first-out queue each, and runs that slow each other down while they overlap.
- * Pure: time comes in as an argument, nothing waits, nothing is locked.
+ * The modelled chip: cores with a first-in first-out queue each, and runs that slow each other down while they
+ * overlap. Pure: time comes in as an argument, nothing waits, nothing is locked.
  */
 #ifndef MOCK_CHIP_H
 #define MOCK_CHIP_H

@@ -63,8 +63,8 @@ void mock_prepared_free(mock_prepared *p) {
 
 mock_layout mock_context_layout(const mock_context *context) {
   const mock_soc *soc = mock_settings_get()->soc;
-  return (mock_layout){context->type, context->tile, context->a_native, context->b_native, context->b_transposed,
-                       mock_this_runtime.segments ? soc->k_segment : 0};
+  return (mock_layout){context->type,     context->tile,         context->a_native,
+                       context->b_native, context->b_transposed, mock_this_runtime.segments ? soc->k_segment : 0};
 }
 
 static bool is_float(const mock_context *context) { return context->type->a == RKNN_TENSOR_FLOAT16; }
@@ -80,7 +80,8 @@ static int prepare_a(mock_context *context, const mock_variant *variant, const r
   if (is_float(context)) {
     p->af = malloc(M * K * sizeof *p->af);
     code = p->af ? mock_gather_af(&layout, shape, raw, p->af, variant->reading) : -1;
-    for (size_t m = 0; code == 0 && dropped && m < M; m++) memset(p->af + (m + 1) * K - dropped, 0, dropped * sizeof *p->af);
+    for (size_t m = 0; code == 0 && dropped && m < M; m++)
+      memset(p->af + (m + 1) * K - dropped, 0, dropped * sizeof *p->af);
   } else {
     p->a8 = malloc(M * K);
     code = p->a8 ? mock_gather_a8(&layout, shape, raw, p->a8, variant->reading) : -1;
@@ -94,7 +95,8 @@ static void normalise_channels(int8_t *b, size_t K, size_t N, const float *scale
   float common = mock_common_scale(scale, N);
   for (size_t n = 0; n < N && common > 0; n++) {
     float ratio = scale[n] / common;
-    for (size_t k = 0; k < K; k++) b[k * N + n] = (int8_t)mock_saturate(rintf((float)b[k * N + n] * ratio), -128, 127);
+    for (size_t k = 0; k < K; k++)
+      b[k * N + n] = (int8_t)mock_saturate(rintf((float)b[k * N + n] * ratio), -128, 127);
   }
 }
 
@@ -111,7 +113,8 @@ static int prepare_b(mock_context *context, const mock_variant *variant, const r
   const float *scale = context->scales[MOCK_B].scale;
   mock_layout layout = mock_context_layout(context);
   size_t K = (size_t)shape->K, N = (size_t)shape->N;
-  bool grouped = context->b_quant == RKNN_QUANT_TYPE_PER_GROUP_SYM, channels = context->b_quant == RKNN_QUANT_TYPE_PER_CHANNEL_SYM;
+  bool grouped = context->b_quant == RKNN_QUANT_TYPE_PER_GROUP_SYM,
+       channels = context->b_quant == RKNN_QUANT_TYPE_PER_CHANNEL_SYM;
   p->groups = 1;
   if (is_float(context)) {
     float *b = malloc(K * N * sizeof *b);
@@ -154,7 +157,7 @@ static int multiply_float(mock_context *context, const mock_variant *variant, co
   int threads = mock_settings_get()->threads;
   size_t M = (size_t)shape->M, K = (size_t)shape->K, N = (size_t)shape->N;
   float *sum = malloc(M * N * sizeof *sum);
-  int code = !sum ? -1
+  int code = !sum                      ? -1
              : variant->f16_accumulate ? sum_in_half(p, sum, shape, threads)
                                        : mock_float_gemm(p->af, K, p->bf, sum, M, 0, K, threads);
   if (code == 0) mock_output_float(context, sum, M, N, p->c);

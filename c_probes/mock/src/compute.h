@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One matmul: from the bytes of A and B to row-major C of the type's own elements. Keeps what it prepared, and the last
- * result, as long as the bytes do not change.
+ * One matmul: from the bytes of A and B to row-major C of the type's own elements. Keeps what it prepared, and the
+ * last result, as long as the bytes do not change.
  */
 #ifndef MOCK_COMPUTE_H
 #define MOCK_COMPUTE_H

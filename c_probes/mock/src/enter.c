@@ -31,7 +31,8 @@ mock_call mock_call_find(const char *name) {
 }
 
 static bool due(const mock_fault_state *fault, mock_call call, double number) {
-  return fault && fault->call == (int)call && (number == fault->value[0] || (fault->value[1] != 0 && number > fault->value[0]));
+  return fault && fault->call == (int)call &&
+         (number == fault->value[0] || (fault->value[1] != 0 && number > fault->value[0]));
 }
 
 /* A completion interrupt that never comes: a poll on a pipe into which nobody writes. Only a signal ends it. */

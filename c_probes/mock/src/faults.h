@@ -86,7 +86,8 @@ const mock_fault_state *mock_fault(mock_fault_id id);
 /* Parses "name[:param=value]..." entries separated by commas into states. 0, or -1 with a sentence in error. */
 int mock_faults_parse(const char *text, mock_fault_state states[FAULT_COUNT], char *error, size_t error_size);
 
-/* Does a fault of results apply to this matmul type and this run (counted from 1)? Its parameters "type" and "after". */
+/* Does a fault of results apply to this matmul type and this run (counted from 1)? Its parameters "type" and "after".
+ */
 bool mock_fault_applies(mock_fault_id id, int type, unsigned long run);
 
 #endif

@@ -30,8 +30,7 @@ mock_float_b *mock_float_pack(const float *B, size_t K, size_t N) {
   }
   for (size_t p = 0; p < panels; p++) {
     size_t width = N - p * PANEL < PANEL ? N - p * PANEL : PANEL;
-    for (size_t k = 0; k < K; k++)
-      memcpy(data + (p * K + k) * PANEL, B + k * N + p * PANEL, width * sizeof(float));
+    for (size_t k = 0; k < K; k++) memcpy(data + (p * K + k) * PANEL, B + k * N + p * PANEL, width * sizeof(float));
   }
   *packed = (mock_float_b){K, N, data};
   return packed;
@@ -44,12 +43,18 @@ void mock_float_free(mock_float_b *packed) {
 
 /* Twelve sums of eight lanes, named one by one so that they stay in registers at any optimisation level. */
 #define EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5)
-#define START(r) lanes left##r = {0}, right##r = {0}; const float *row##r = A + (r < rows ? r : rows - 1) * lda;
-#define ADD(r) left##r += row##r[k] * b[0]; right##r += row##r[k] * b[1];
-#define STORE(r) memcpy(out[r], &left##r, sizeof left##r); memcpy(out[r] + LANES, &right##r, sizeof right##r);
+#define START(r) \
+  lanes left##r = {0}, right##r = {0}; \
+  const float *row##r = A + (r < rows ? r : rows - 1) * lda;
+#define ADD(r) \
+  left##r += row##r[k] * b[0]; \
+  right##r += row##r[k] * b[1];
+#define STORE(r) \
+  memcpy(out[r], &left##r, sizeof left##r); \
+  memcpy(out[r] + LANES, &right##r, sizeof right##r);
 
-static inline __attribute__((always_inline)) void tile(const float *A, size_t lda, const float *panel, size_t k0, size_t k1,
-                                                       size_t rows, float out[ROWS][PANEL]) {
+static inline __attribute__((always_inline)) void tile(const float *A, size_t lda, const float *panel, size_t k0,
+                                                       size_t k1, size_t rows, float out[ROWS][PANEL]) {
   EACH_ROW(START)
   for (size_t k = k0; k < k1; k++) {
     const lanes *b = (const lanes *)(const void *)(panel + k * PANEL);

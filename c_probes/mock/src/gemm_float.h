@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of float arrays, summed in float in rising k: one fixed order, no fused multiply-add, so that every machine
- * and every number of threads gives the same bits.
+ * Products of float arrays, summed in float in rising k: one fixed order, no fused multiply-add, so that every
+ * machine and every number of threads gives the same bits.
  */
 #ifndef MOCK_GEMM_FLOAT_H
 #define MOCK_GEMM_FLOAT_H

@@ -89,10 +89,14 @@ size_t rknn_mock_list(const char *what, char *text, size_t size) {
 }
 
 int rknn_mock_counter(const char *name, uint64_t *value) {
-  if (strcmp(name, "contexts") == 0) *value = mock_context_count();
-  else if (strcmp(name, "memories") == 0) *value = mock_memory_count();
-  else if (strcmp(name, "memo_hits") == 0) *value = mock_memo_hits();
-  else return -1;
+  if (strcmp(name, "contexts") == 0)
+    *value = mock_context_count();
+  else if (strcmp(name, "memories") == 0)
+    *value = mock_memory_count();
+  else if (strcmp(name, "memo_hits") == 0)
+    *value = mock_memo_hits();
+  else
+    return -1;
   return 0;
 }
 

@@ -67,8 +67,8 @@ static int nibble(const unsigned char *raw, size_t at, bool high_first) {
   return value >= 8 ? (int)value - 16 : (int)value;
 }
 
-static void read_rectangle(const rectangle *r, const unsigned char *raw, rknn_tensor_type type, int8_t *out8, float *outf,
-                           mock_reading how) {
+static void read_rectangle(const rectangle *r, const unsigned char *raw, rknn_tensor_type type, int8_t *out8,
+                           float *outf, mock_reading how) {
   for (size_t i = 0; i < r->rows; i++)
     for (size_t j = 0; j < r->columns; j++) {
       size_t from = r->row[i] + r->column[j], to = i * r->row_pitch + j;
@@ -99,7 +99,8 @@ static int gather_a(const mock_layout *layout, const rknn_matmul_shape *shape, c
   return 0;
 }
 
-/* Calls `move` for every K segment of native B with its rectangle, the first row and the element at which it begins. */
+/* Calls `move` for every K segment of native B with its rectangle, the first row and the element at which it begins.
+ */
 typedef void (*segment_move)(void *state, const rectangle *r, size_t first_row, size_t base);
 static int each_b_segment(size_t K, size_t N, size_t n, size_t k, size_t segment, segment_move move, void *state) {
   size_t *row = malloc((K + N) * sizeof *row), *column = row + K;
@@ -149,16 +150,20 @@ static int gather_b(const mock_layout *layout, const rknn_matmul_shape *shape, c
   return 0;
 }
 
-int mock_gather_a8(const mock_layout *l, const rknn_matmul_shape *s, const unsigned char *raw, int8_t *out, mock_reading h) {
+int mock_gather_a8(const mock_layout *l, const rknn_matmul_shape *s, const unsigned char *raw, int8_t *out,
+                   mock_reading h) {
   return gather_a(l, s, raw, out, NULL, h);
 }
-int mock_gather_af(const mock_layout *l, const rknn_matmul_shape *s, const unsigned char *raw, float *out, mock_reading h) {
+int mock_gather_af(const mock_layout *l, const rknn_matmul_shape *s, const unsigned char *raw, float *out,
+                   mock_reading h) {
   return gather_a(l, s, raw, NULL, out, h);
 }
-int mock_gather_b8(const mock_layout *l, const rknn_matmul_shape *s, const unsigned char *raw, int8_t *out, mock_reading h) {
+int mock_gather_b8(const mock_layout *l, const rknn_matmul_shape *s, const unsigned char *raw, int8_t *out,
+                   mock_reading h) {
   return gather_b(l, s, raw, out, NULL, h);
 }
-int mock_gather_bf(const mock_layout *l, const rknn_matmul_shape *s, const unsigned char *raw, float *out, mock_reading h) {
+int mock_gather_bf(const mock_layout *l, const rknn_matmul_shape *s, const unsigned char *raw, float *out,
+                   mock_reading h) {
   return gather_b(l, s, raw, NULL, out, h);
 }
 

@@ -28,8 +28,8 @@ typedef struct {
   bool positive_half;     /* fault int4-positive-half */
 } mock_reading;
 
-/* Row-major A [M,K] or B [K,N] from the client's bytes: int8 for int4 and int8 operands, float for all. `out` has room
- * for the elements. 0, or -1 when out of memory. */
+/* Row-major A [M,K] or B [K,N] from the client's bytes: int8 for int4 and int8 operands, float for all. `out` has
+ * room for the elements. 0, or -1 when out of memory. */
 int mock_gather_a8(const mock_layout *layout, const rknn_matmul_shape *shape, const unsigned char *raw, int8_t *out,
                    mock_reading how);
 int mock_gather_af(const mock_layout *layout, const rknn_matmul_shape *shape, const unsigned char *raw, float *out,

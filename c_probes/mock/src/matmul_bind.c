@@ -54,7 +54,8 @@ int mock_refresh(mock_context *context, mock_operand_id id, size_t size) {
   unsigned char *bytes = mock_memory_bytes(operand->memory, &available);
   if (!bytes || available < size) return -1;
   unsigned long written = mock_memory_written(operand->memory);
-  bool trusted = mock_settings_get()->memo == MEMO_SYNC && operand->raw_size == size && operand->seen_written == written;
+  bool trusted =
+      mock_settings_get()->memo == MEMO_SYNC && operand->raw_size == size && operand->seen_written == written;
   operand->seen_written = written;
   return trusted ? 0 : keep(operand, bytes, size);
 }
@@ -64,7 +65,7 @@ static const rknn_matmul_tensor_attr *match(const mock_context *context, const r
                                             mock_operand_id *id) {
   char name = attr->name[0] && !attr->name[1] ? attr->name[0] : '\0';
   for (int i = 0; i < context->shape_count; i++) {
-    const rknn_matmul_tensor_attr *own = name == 'A' ? &context->attrs[i].A
+    const rknn_matmul_tensor_attr *own = name == 'A'   ? &context->attrs[i].A
                                          : name == 'B' ? &context->attrs[i].B
                                          : name == 'C' ? &context->attrs[i].C
                                                        : NULL;
@@ -83,8 +84,8 @@ static int bind_operand(mock_context *context, mock_memory *memory, int memory_f
   size_t available = 0;
   unsigned char *bytes = mock_memory_bytes(memory, &available);
   if (!bytes || available < own->size) {
-    mock_log('E', "rknn_matmul_set_io_mem, memory of %zu bytes is too small for %s, which needs %u", bytes ? available : 0,
-             own->name, own->size);
+    mock_log('E', "rknn_matmul_set_io_mem, memory of %zu bytes is too small for %s, which needs %u",
+             bytes ? available : 0, own->name, own->size);
     return RKNN_ERR_PARAM_INVALID;
   }
   if (mock_fault(FAULT_BIND_NO_MEMORY) && id == MOCK_B) {
@@ -114,9 +115,10 @@ int rknn_matmul_set_io_mem(rknn_matmul_ctx ctx, rknn_tensor_mem *mem, rknn_matmu
   mock_operand_id id = MOCK_A;
   const rknn_matmul_tensor_attr *own = attr ? match(context, attr, &id) : NULL;
   if (!memory || !own) {
-    mock_log('E', "rknn_matmul_set_io_mem, %s", !attr     ? "attr is null"
-                                                : !own    ? "attr is none of this context's (name and dims)"
-                                                          : "mem was not made here or is destroyed");
+    mock_log('E', "rknn_matmul_set_io_mem, %s",
+             !attr  ? "attr is null"
+             : !own ? "attr is none of this context's (name and dims)"
+                    : "mem was not made here or is destroyed");
     code = RKNN_ERR_PARAM_INVALID;
   } else {
     pthread_mutex_lock(&context->lock);

@@ -29,7 +29,8 @@ int rknn_matmul_set_core_mask(rknn_matmul_ctx ctx, rknn_core_mask core_mask) {
   } else if (!one && mask != RKNN_NPU_CORE_AUTO) {
     bool ignored = several && mock_fault(FAULT_MASK_IGNORED) != NULL;
     if (several)
-      mock_log(ignored ? 'W' : 'E', "core mask for matmul api will fall back to RKNN_NPU_CORE_AUTO mode, core mask: %#x", mask);
+      mock_log(ignored ? 'W' : 'E',
+               "core mask for matmul api will fall back to RKNN_NPU_CORE_AUTO mode, core mask: %#x", mask);
     else
       mock_log('E', "Illegal core_mask %d", (int)mask);
     code = ignored ? RKNN_SUCC : RKNN_ERR_FAIL;
@@ -61,8 +62,8 @@ static int check_params(const mock_context *context, const rknn_quant_params *pa
   else if (!params->scale || params->scale_len <= 0)
     mock_log('E', "rknn_matmul_set_quant_params, scale_len must > 0 and scale given, for %s", name);
   else if (wanted == 1 && (params->scale_len != 1 || params->zp_len > 1))
-    mock_log('E', "rknn_matmul_set_quant_params, %s is only per layer, scale_len and zp_len must 1, got %d and %d", name,
-             params->scale_len, params->zp_len);
+    mock_log('E', "rknn_matmul_set_quant_params, %s is only per layer, scale_len and zp_len must 1, got %d and %d",
+             name, params->scale_len, params->zp_len);
   else if (params->scale_len != wanted)
     mock_log('E', "rknn_matmul_set_quant_params, scale_len of %s is %d, wanted %d", name, params->scale_len, wanted);
   else {
@@ -108,10 +109,13 @@ int rknn_matmul_get_quant_params(rknn_matmul_ctx ctx, rknn_quant_params *params,
   if (code) return code;
   mock_context *context = mock_context_take(ctx);
   if (!context) return RKNN_ERR_CTX_INVALID;
-  bool right = context->type->code == RKNN_INT8_MM_INT8_TO_INT32 && context->b_quant == RKNN_QUANT_TYPE_PER_CHANNEL_SYM;
+  bool right =
+      context->type->code == RKNN_INT8_MM_INT8_TO_INT32 && context->b_quant == RKNN_QUANT_TYPE_PER_CHANNEL_SYM;
   if (!scale || !right || (params && params->name[0] && operand_of(params->name) != MOCK_B)) {
-    mock_log('E', "rknn_matmul_get_quant_params, only for B of %s with B_quant_type = PER_CHANNEL_SYM, and a scale to fill",
-             mock_type_find(2)->name);
+    mock_log(
+        'E',
+        "rknn_matmul_get_quant_params, only for B of %s with B_quant_type = PER_CHANNEL_SYM, and a scale to fill",
+        mock_type_find(2)->name);
     code = RKNN_ERR_PARAM_INVALID;
   } else {
     pthread_mutex_lock(&context->lock);
@@ -136,7 +140,9 @@ int rknn_matmul_set_dynamic_shape(rknn_matmul_ctx ctx, rknn_matmul_shape *shape)
       code = RKNN_SUCC;
     }
   pthread_mutex_unlock(&context->lock);
-  if (code) mock_log('E', "rknn_matmul_set_dynamic_shape, %s", shape ? "shape is none of those given at creation" : "shape is null");
+  if (code)
+    mock_log('E', "rknn_matmul_set_dynamic_shape, %s",
+             shape ? "shape is none of those given at creation" : "shape is null");
   mock_context_drop(context);
   return code;
 }

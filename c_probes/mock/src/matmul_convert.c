@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * rknn_B_normal_layout_to_native_layout, in both of its forms. int4 comes in unpacked, one value per byte, and leaves
- * packed (rknn-toolkit2 pull request 412). Converting a buffer onto itself corrupts it on the board; here it is refused.
+ * packed (rknn-toolkit2 pull request 412). Converting a buffer onto itself corrupts it on the board; here it is
+ * refused.
  */
 #include <stdint.h>
 
@@ -34,7 +35,8 @@ int mock_convert_b(void *in, void *out, int K, int N, rknn_matmul_info *info) {
   const mock_settings *settings = mock_settings_get();
   if (!in || !out || !info) return refuse("input, output or info is null");
   int number = (int)info->type;
-  const mock_type *type = number >= 0 && number < 32 && (settings->types & MOCK_TYPE(number)) ? mock_type_find(number) : NULL;
+  const mock_type *type =
+      number >= 0 && number < 32 && (settings->types & MOCK_TYPE(number)) ? mock_type_find(number) : NULL;
   if (!type) return refuse("unsupported matmul dtype in this platform");
   mock_tile tile = mock_tile_for(settings->soc, type);
   if (K <= 0 || N <= 0 || K % tile.k_align || N % tile.n_align) return refuse("K or N is not aligned");

@@ -68,15 +68,21 @@ static int create(rknn_matmul_ctx *ctx, rknn_matmul_info *info, int count, const
   if (!ctx) return RKNN_ERR_CTX_INVALID;
   *ctx = 0;
   if (!info || !io_attrs || (shapes && (count <= 0 || count > MOCK_MAX_SHAPES))) {
-    mock_log('E', "rknn_matmul_create, invalid argument: %s", !info ? "info is null" : !io_attrs ? "io_attr is null" : "shape_num");
+    mock_log('E', "rknn_matmul_create, invalid argument: %s",
+             !info       ? "info is null"
+             : !io_attrs ? "io_attr is null"
+                         : "shape_num");
     return RKNN_ERR_PARAM_INVALID;
   }
-  if ((code = mock_refuse_device()) || (code = mock_read_request(info, &r)) || (code = mock_refuse_type(&r))) return code;
+  if ((code = mock_refuse_device()) || (code = mock_read_request(info, &r)) || (code = mock_refuse_type(&r)))
+    return code;
   const mock_type *type = mock_type_find(r.type);
   if (shapes && (code = mock_refuse_shapes(&r, count, shapes))) return code;
-  if ((code = mock_refuse_size(&r, type)) || (code = mock_refuse_layout(&r, type)) || (code = mock_refuse_quant(&r, type)))
+  if ((code = mock_refuse_size(&r, type)) || (code = mock_refuse_layout(&r, type)) ||
+      (code = mock_refuse_quant(&r, type)))
     return code;
-  if (mock_fault(FAULT_CREATE_LOGS_ERROR)) mock_log('E', "failed to submit, op id: 0, op name: MatMul, int status: 0x0");
+  if (mock_fault(FAULT_CREATE_LOGS_ERROR))
+    mock_log('E', "failed to submit, op id: 0, op name: MatMul, int status: 0x0");
   if (mock_fault(FAULT_CREATE_NULL_CONTEXT)) return RKNN_SUCC;
   const rknn_matmul_shape single = {r.M, r.K, r.N};
   mock_context *context = build(&r, type, shapes ? count : 1, shapes ? shapes : &single);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running a matmul: look at the operands, compute or take the memo, spoil the result where a fault says so, write C, and
- * wait until the modelled chip would be done.
+ * Running a matmul: look at the operands, compute or take the memo, spoil the result where a fault says so, write C,
+ * and wait until the modelled chip would be done.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static int refuse(const char *why) {
 
 static int check_bound(const mock_context *context) {
   static const char *const unbound[] = {"A is not bound", "B is not bound", "C is not bound"};
-  static const char *const gone[] = {"the memory of A is destroyed", "the memory of B is destroyed", "the memory of C is destroyed"};
+  static const char *const gone[] = {"the memory of A is destroyed", "the memory of B is destroyed",
+                                     "the memory of C is destroyed"};
   for (int i = 0; i < 3; i++) {
     if (!context->operand[i].memory) return refuse(unbound[i]);
     if (mock_memory_dead(context->operand[i].memory)) return refuse(gone[i]);
@@ -82,8 +83,9 @@ static int run(mock_context *context) {
   int code = check_bound(context);
   if (code) return code;
   context->runs++;
-  mock_job *job = mock_job_begin(&(mock_work){context->type, shape->M, shape->K, shape->N, context->a_native,
-                                              (double)attr->A.size + attr->B.size + attr->C.size, context->core_mask});
+  mock_job *job =
+      mock_job_begin(&(mock_work){context->type, shape->M, shape->K, shape->N, context->a_native,
+                                  (double)attr->A.size + attr->B.size + attr->C.size, context->core_mask});
   code = mock_submit_fails(context);
   if (code == 0) code = compute_and_deliver(context);
   mock_leak_memory();

@@ -21,9 +21,9 @@ struct mock_memory {
   rknn_tensor_mem shown; /* first member: the client's pointer is ours */
   int references;
   bool dead;
-  void *base;      /* mapping, or the address that came with an fd */
-  size_t extent;   /* bytes from base on */
-  bool ours;       /* mapping and fd are unmapped and closed by us */
+  void *base;    /* mapping, or the address that came with an fd */
+  size_t extent; /* bytes from base on */
+  bool ours;     /* mapping and fd are unmapped and closed by us */
   int domain;
   unsigned long written;
   unsigned char *held;
@@ -165,8 +165,8 @@ rknn_tensor_mem *mock_memory_allocate(int domain, uint64_t size, const char *who
     mock_domain_book(domain, -(double)extent);
     return NULL;
   }
-  memory->shown = (rknn_tensor_mem){.virt_addr = base, .fd = fd, .size = (uint32_t)size,
-                                    .flags = RKNN_TENSOR_MEMORY_FLAGS_ALLOC_INSIDE};
+  memory->shown = (rknn_tensor_mem){
+      .virt_addr = base, .fd = fd, .size = (uint32_t)size, .flags = RKNN_TENSOR_MEMORY_FLAGS_ALLOC_INSIDE};
   memory->base = base;
   memory->extent = extent;
   memory->ours = true;
@@ -177,8 +177,8 @@ rknn_tensor_mem *mock_memory_allocate(int domain, uint64_t size, const char *who
 rknn_tensor_mem *mock_memory_import(int domain, int fd, void *base, uint32_t size, int32_t offset) {
   mock_memory *memory = calloc(1, sizeof *memory);
   if (!memory) return NULL;
-  memory->shown = (rknn_tensor_mem){.virt_addr = base, .fd = fd, .offset = offset, .size = size,
-                                    .flags = RKNN_TENSOR_MEMORY_FLAGS_FROM_FD};
+  memory->shown = (rknn_tensor_mem){
+      .virt_addr = base, .fd = fd, .offset = offset, .size = size, .flags = RKNN_TENSOR_MEMORY_FLAGS_FROM_FD};
   memory->base = base;
   memory->extent = (size_t)offset + size;
   memory->domain = domain;

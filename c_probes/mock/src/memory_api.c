@@ -27,8 +27,8 @@ rknn_tensor_mem *rknn_create_mem(rknn_context ctx, uint32_t size) {
 }
 
 rknn_tensor_mem *rknn_create_mem2(rknn_context ctx, uint64_t size, uint64_t alloc_flags) {
-  const uint64_t known = RKNN_FLAG_MEMORY_CACHEABLE | RKNN_FLAG_MEMORY_NON_CACHEABLE | RKNN_FLAG_MEMORY_TRY_ALLOC_SRAM |
-                         RKNN_MEM_FLAG_ALLOC_NO_CONTEXT;
+  const uint64_t known = RKNN_FLAG_MEMORY_CACHEABLE | RKNN_FLAG_MEMORY_NON_CACHEABLE |
+                         RKNN_FLAG_MEMORY_TRY_ALLOC_SRAM | RKNN_MEM_FLAG_ALLOC_NO_CONTEXT;
   if (mock_enter(MOCK_CALL_create_mem2) != 0) return NULL;
   const uint64_t both = RKNN_FLAG_MEMORY_CACHEABLE | RKNN_FLAG_MEMORY_NON_CACHEABLE;
   if ((alloc_flags & ~known) != 0 || (alloc_flags & both) == both) {
@@ -41,15 +41,16 @@ rknn_tensor_mem *rknn_create_mem2(rknn_context ctx, uint64_t size, uint64_t allo
   return NULL;
 }
 
-rknn_tensor_mem *rknn_create_mem_from_fd(rknn_context ctx, int32_t fd, void *virt_addr, uint32_t size, int32_t offset) {
+rknn_tensor_mem *rknn_create_mem_from_fd(rknn_context ctx, int32_t fd, void *virt_addr, uint32_t size,
+                                         int32_t offset) {
   if (mock_enter(MOCK_CALL_create_mem_from_fd) != 0) return NULL;
   int domain = domain_of(ctx);
   bool open_fd = fd >= 0 && fcntl(fd, F_GETFD) != -1;
   if (domain < 0 || !open_fd || !virt_addr || size == 0 || offset < 0) {
     mock_log('E', "rknn_create_mem_from_fd, failed to convert fd(%d) to handle: %s", fd,
-             domain < 0  ? "invalid context"
-             : !open_fd  ? "no open file"
-             : size == 0 ? "invalid size: 0"
+             domain < 0   ? "invalid context"
+             : !open_fd   ? "no open file"
+             : size == 0  ? "invalid size: 0"
              : offset < 0 ? "negative offset"
                           : "virt_addr is null");
     return NULL;

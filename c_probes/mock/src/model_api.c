@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The model part of the base API. The mock runs no models: it exports what the runtime exports, so that programs link and
- * start, and refuses at the first call. The two undocumented functions answer with an error, because their prototypes
- * are in no public header.
+ * The model part of the base API. The mock runs no models: it exports what the runtime exports, so that programs link
+ * and start, and refuses at the first call. The two undocumented functions answer with an error, because their
+ * prototypes are in no public header.
  */
 #include "rknn_api.h"
 
@@ -44,7 +44,8 @@ CONTEXT_CALL(set_internal_mem, rknn_set_internal_mem, rknn_context context, rknn
 CONTEXT_CALL(set_io_mem, rknn_set_io_mem, rknn_context context, rknn_tensor_mem *mem, rknn_tensor_attr *attr)
 CONTEXT_CALL(set_weight_mem, rknn_set_weight_mem, rknn_context context, rknn_tensor_mem *mem)
 CONTEXT_CALL(set_input_shape, rknn_set_input_shape, rknn_context context, rknn_tensor_attr *attr)
-CONTEXT_CALL(set_input_shapes, rknn_set_input_shapes, rknn_context context, uint32_t n_inputs, rknn_tensor_attr attr[])
+CONTEXT_CALL(set_input_shapes, rknn_set_input_shapes, rknn_context context, uint32_t n_inputs,
+             rknn_tensor_attr attr[])
 CONTEXT_CALL(register_custom_ops, rknn_register_custom_ops, rknn_context context, rknn_custom_op *op, uint32_t count)
 CONTEXT_CALL(custom_op_get_op_attr, rknn_custom_op_get_op_attr, rknn_custom_op_context *op_context, const char *name,
              rknn_custom_op_attr *op_attr)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * int8 output: round to nearest, ties to even, then saturate (rknn-toolkit2 reports saturation; the tie rule of the chip
- * is not known). int16 output: saturate, or wrap when asked to: reports only say that it overflows.
+ * int8 output: round to nearest, ties to even, then saturate (rknn-toolkit2 reports saturation; the tie rule of the
+ * chip is not known). int16 output: saturate, or wrap when asked to: reports only say that it overflows.
  */
 #include "output.h"
 

@@ -59,7 +59,8 @@ const mock_soc mock_socs[] = {
      {{4, 8, 16, 16, 8}, {8, 16, 32, 32, 16}, {0, 0, 0, 0, 0}}, false, 10240, 0, "rk3568",
      "fp16 K alignment: header 16 (taken), user guide 32; fp16 N: header 8 (taken), user guide 16. The header of "
      "runtime 1.5 for this chip knows int8 only (taken for 1.6.0 too)."},
-    {"rv1126b", "RV1126B", 1, false, T(1), ALL_TYPES, 0, 0, 0, {{8, 8, 32, 32, 8}, {16, 16, 32, 32, 16}, {0, 0, 0, 0, 0}},
+    {"rv1126b", "RV1126B", 1, false, T(1), ALL_TYPES, 0, 0, 0,
+     {{8, 8, 32, 32, 8}, {16, 16, 32, 32, 16}, {0, 0, 0, 0, 0}},
      false, 10240, 0, "rv1126b",
      "The API table lists the chip as supported, rknn-toolkit2 issue 567 reports type 2 refused: refused (taken). "
      "Layouts and type 1 are assumed like RK3562; no source."},

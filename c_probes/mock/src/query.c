@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rknn_query on a matmul context: the versions and the memory sizes. Whether the vendor's runtime answers for a matmul
- * context is not known; the mock does, for the two commands whose answer is plain.
+ * rknn_query on a matmul context: the versions and the memory sizes. Whether the vendor's runtime answers for a
+ * matmul context is not known; the mock does, for the two commands whose answer is plain.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,8 @@ static int answer_version(void *info, uint32_t size) {
   if (size < sizeof version) return -1;
   memset(&version, 0, sizeof version);
   snprintf(version.api_version, sizeof version.api_version, "%s (mock of rknpu-kit)", mock_this_runtime.version);
-  snprintf(version.drv_version, sizeof version.drv_version, "%u.%u.%u", driver / 10000, driver / 100 % 100, driver % 100);
+  snprintf(version.drv_version, sizeof version.drv_version, "%u.%u.%u", driver / 10000, driver / 100 % 100,
+           driver % 100);
   memcpy(info, &version, sizeof version);
   return 0;
 }
@@ -41,7 +42,8 @@ int rknn_query(rknn_context ctx, rknn_query_cmd cmd, void *info, uint32_t size) 
   if (info && cmd == RKNN_QUERY_SDK_VERSION) answered = answer_version(info, size);
   if (info && cmd == RKNN_QUERY_MEM_SIZE) answered = answer_memory(context, info, size);
   if (!info) mock_log('E', "rknn_query, info is null");
-  if (info && answered == -1) mock_log('E', "rknn_query, info_len(%u) < sizeof of the answer to command %d", size, (int)cmd);
+  if (info && answered == -1)
+    mock_log('E', "rknn_query, info_len(%u) < sizeof of the answer to command %d", size, (int)cmd);
   if (info && answered == -2) mock_log('E', "rknn_query, command %d has no answer for a matmul context", (int)cmd);
   mock_context_drop(context);
   return answered == 0 ? RKNN_SUCC : RKNN_ERR_PARAM_INVALID;

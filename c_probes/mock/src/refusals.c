@@ -2,8 +2,8 @@
  *
  * The refusals of the persona.
  *
- * Texts hold the fragments that log parsers look for (strings of the 2.3.2 library; 1.5.2 measured); the wording around
- * them is our own.
+ * Texts hold the fragments that log parsers look for (strings of the 2.3.2 library; 1.5.2 measured); the wording
+ * around them is our own.
  */
 #include "refusals.h"
 
@@ -20,11 +20,20 @@ int mock_read_request(const rknn_matmul_info *info, mock_request *r) {
   if (mock_this_runtime.info_bytes == (int)sizeof(rknn_matmul_info_v1)) {
     rknn_matmul_info_v1 v1;
     memcpy(&v1, info, sizeof v1);
-    *r = (mock_request){.M = v1.M, .K = v1.K, .N = v1.N, .type = v1.type, .b_layout = v1.B_layout, .ac_layout = v1.AC_layout};
+    *r = (mock_request){
+        .M = v1.M, .K = v1.K, .N = v1.N, .type = v1.type, .b_layout = v1.B_layout, .ac_layout = v1.AC_layout};
     return 0;
   }
-  *r = (mock_request){info->M, info->K, info->N, (int)info->type, info->B_layout, info->B_quant_type, info->AC_layout,
-                 info->AC_quant_type, info->iommu_domain_id, info->group_size};
+  *r = (mock_request){info->M,
+                      info->K,
+                      info->N,
+                      (int)info->type,
+                      info->B_layout,
+                      info->B_quant_type,
+                      info->AC_layout,
+                      info->AC_quant_type,
+                      info->iommu_domain_id,
+                      info->group_size};
   if (!mock_this_runtime.quant_enum) {
     r->b_quant *= RKNN_QUANT_TYPE_PER_CHANNEL_SYM; /* 2.0.0-beta0: 1 = per channel */
     r->group = 0;
@@ -32,8 +41,10 @@ int mock_read_request(const rknn_matmul_info *info, mock_request *r) {
   const unsigned char *reserved = (const unsigned char *)info->reserved;
   for (size_t i = 0; i < sizeof info->reserved && mock_settings_get()->strict_reserved != 0; i++)
     if (reserved[i]) {
-      mock_log('E', "rknn_matmul_create, info has non-zero reserved bytes (byte %zu is %#x): clear the 64 bytes before use",
-               offsetof(rknn_matmul_info, reserved) + i, reserved[i]);
+      mock_log(
+          'E',
+          "rknn_matmul_create, info has non-zero reserved bytes (byte %zu is %#x): clear the 64 bytes before use",
+          offsetof(rknn_matmul_info, reserved) + i, reserved[i]);
       return RKNN_ERR_PARAM_INVALID;
     }
   return 0;
@@ -51,7 +62,8 @@ static int say_unsupported(int code) {
 
 int mock_refuse_type(const mock_request *r) {
   const mock_fault_state *refused = mock_fault(FAULT_TYPE_REFUSED);
-  if (r->type < 0 || r->type > 31 || !(mock_settings_get()->types & MOCK_TYPE(r->type))) return say_unsupported(r->type);
+  if (r->type < 0 || r->type > 31 || !(mock_settings_get()->types & MOCK_TYPE(r->type)))
+    return say_unsupported(r->type);
   if (refused && (int)refused->value[0] == r->type) {
     say_unsupported(r->type);
     return (int)refused->value[1];
@@ -99,8 +111,10 @@ int mock_refuse_size(const mock_request *r, const mock_type *type) {
   }
   bool n_refused = (fault = mock_fault(FAULT_N_REFUSED)) && r->N > fault->value[0];
   if (n_refused || (settings->n_max > 0 && r->N > settings->n_max)) {
-    mock_log('E', "rknn_matmul_create, need kernel tile for M = %d, K = %d, N = %d, matmul type = %d, but not support "
-             "kernel tile currently!", r->M, r->K, r->N, r->type);
+    mock_log('E',
+             "rknn_matmul_create, need kernel tile for M = %d, K = %d, N = %d, matmul type = %d, but not support "
+             "kernel tile currently!",
+             r->M, r->K, r->N, r->type);
     return n_refused ? (int)fault->value[1] : code;
   }
   return 0;
@@ -110,7 +124,8 @@ int mock_refuse_quant(const mock_request *r, const mock_type *type) {
   const mock_soc *soc = mock_settings_get()->soc;
   bool channel = r->b_quant == RKNN_QUANT_TYPE_PER_CHANNEL_SYM, group = r->b_quant == RKNN_QUANT_TYPE_PER_GROUP_SYM;
   if (r->ac_quant != 0 || (r->b_quant != 0 && !channel && !group)) {
-    mock_log('E', "rknn_matmul_create, unsupported quant type: B_quant_type = %d, AC_quant_type = %d", r->b_quant, r->ac_quant);
+    mock_log('E', "rknn_matmul_create, unsupported quant type: B_quant_type = %d, AC_quant_type = %d", r->b_quant,
+             r->ac_quant);
     return RKNN_ERR_PARAM_INVALID;
   }
   if (channel && !(soc->per_channel_types & MOCK_TYPE(type->code))) {
@@ -119,12 +134,14 @@ int mock_refuse_quant(const mock_request *r, const mock_type *type) {
     return RKNN_ERR_PARAM_INVALID;
   }
   if (!group) return 0;
-  if (!(soc->per_group_types & MOCK_TYPE(type->code)) || type->c == RKNN_TENSOR_INT32 || type->c == RKNN_TENSOR_INT16) {
+  if (!(soc->per_group_types & MOCK_TYPE(type->code)) || type->c == RKNN_TENSOR_INT32 ||
+      type->c == RKNN_TENSOR_INT16) {
     mock_log('E', "rknn_matmul_create, B_quant_type = PER_GROUP_SYM, unsupported dtype : %s", type->name);
     return RKNN_ERR_PARAM_INVALID;
   }
   if (r->ac_layout != RKNN_MM_LAYOUT_NATIVE || r->b_layout != RKNN_MM_LAYOUT_NATIVE) {
-    mock_log('E', "rknn_matmul_create, B_quant_type = PER_GROUP_SYM, only supported AC_layout: Native, B_layout: Native");
+    mock_log('E',
+             "rknn_matmul_create, B_quant_type = PER_GROUP_SYM, only supported AC_layout: Native, B_layout: Native");
     return RKNN_ERR_PARAM_INVALID;
   }
   if (r->group <= 0 || r->K % r->group) {
@@ -146,7 +163,8 @@ int mock_refuse_layout(const mock_request *r, const mock_type *type) {
     return RKNN_ERR_PARAM_INVALID;
   }
   if (transposed && !(soc->tp_norm_types & MOCK_TYPE(type->code))) {
-    mock_log('E', "rknn_matmul_create, B_layout = 2, only supported matmul dtype : three of this platform's, not %s", type->name);
+    mock_log('E', "rknn_matmul_create, B_layout = 2, only supported matmul dtype : three of this platform's, not %s",
+             type->name);
     return RKNN_ERR_PARAM_INVALID;
   }
   return 0;
@@ -185,7 +203,8 @@ int mock_refuse_shapes(mock_request *r, int count, const rknn_matmul_shape *shap
     return RKNN_ERR_PARAM_INVALID;
   }
   if (most_m != r->M) {
-    mock_log('W', "rknn_matmul_create_dynamic_shape, max M shape %d != info->M %d, set info.M to max size.", most_m, r->M);
+    mock_log('W', "rknn_matmul_create_dynamic_shape, max M shape %d != info->M %d, set info.M to max size.", most_m,
+             r->M);
     r->M = most_m;
   }
   return 0;

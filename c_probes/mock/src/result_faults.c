@@ -17,10 +17,14 @@ static bool applies(const mock_context *context, mock_fault_id id) {
 }
 
 mock_variant mock_variant_of(const mock_context *context) {
-  mock_variant variant = {{applies(context, FAULT_NIBBLE_ORDER), applies(context, FAULT_INT4_POSITIVE_HALF)}, 0,
-                          applies(context, FAULT_STALE_A), applies(context, FAULT_STALE_B),
-                          applies(context, FAULT_F16_ACCUMULATE), applies(context, FAULT_WRAP)};
-  if (applies(context, FAULT_K_TAIL_DROPPED)) variant.k_dropped = (int)fmax(0, mock_fault(FAULT_K_TAIL_DROPPED)->value[2]);
+  mock_variant variant = {{applies(context, FAULT_NIBBLE_ORDER), applies(context, FAULT_INT4_POSITIVE_HALF)},
+                          0,
+                          applies(context, FAULT_STALE_A),
+                          applies(context, FAULT_STALE_B),
+                          applies(context, FAULT_F16_ACCUMULATE),
+                          applies(context, FAULT_WRAP)};
+  if (applies(context, FAULT_K_TAIL_DROPPED))
+    variant.k_dropped = (int)fmax(0, mock_fault(FAULT_K_TAIL_DROPPED)->value[2]);
   return variant;
 }
 
@@ -95,7 +99,8 @@ static void spoil_rows(const mock_context *context, unsigned char *plain, size_t
   }
 }
 
-/* The client's C as it stands, row-major only in normal layout; enough for slices and stale results to look untouched. */
+/* The client's C as it stands, row-major only in normal layout; enough for slices and stale results to look
+ * untouched. */
 static bool restore_rows(mock_context *context, unsigned char *plain, size_t from_row) {
   size_t available = 0;
   const rknn_matmul_shape *shape = &context->shapes[context->current];
@@ -138,16 +143,19 @@ bool mock_spoil(mock_context *context, unsigned char *plain) {
 void mock_write_past(const mock_context *context, unsigned char *end) {
   if (!applies(context, FAULT_OOB_WRITE)) return;
   /* Volatile: the point is the store itself. */
-  for (volatile unsigned char *at = end; at < end + (size_t)fmax(0, mock_fault(FAULT_OOB_WRITE)->value[2]); at++) *at = 0xee;
+  for (volatile unsigned char *at = end; at < end + (size_t)fmax(0, mock_fault(FAULT_OOB_WRITE)->value[2]); at++)
+    *at = 0xee;
 }
 
 int mock_submit_fails(const mock_context *context) {
   const mock_fault_state *fault = mock_fault(FAULT_SUBMIT_FAILED);
   double run = (double)context->runs;
   if (!fault || run < fault->value[0] || (run > fault->value[0] && fault->value[1] == 0)) return 0;
-  mock_log('E', "failed to submit, op id: 1, op name: MatMul:MatMul, flags: 0x5, task start: 0, task number: 192, run task "
-           "counter: 0, int status: %#x, please try updating to the latest version of the toolkit2 and runtime",
-           (unsigned)fault->value[2]);
+  mock_log(
+      'E',
+      "failed to submit, op id: 1, op name: MatMul:MatMul, flags: 0x5, task start: 0, task number: 192, run task "
+      "counter: 0, int status: %#x, please try updating to the latest version of the toolkit2 and runtime",
+      (unsigned)fault->value[2]);
   return RKNN_ERR_FAIL;
 }
 

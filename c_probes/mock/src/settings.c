@@ -22,15 +22,15 @@ void mock_settings_persona(mock_settings *settings, const mock_soc *soc) {
   settings->soc = soc;
   settings->types = soc->types & runtime->types;
   if (runtime->info_bytes == (int)sizeof(rknn_matmul_info_v1)) settings->types &= soc->types_v1;
-  for (int class = 0; class < MOCK_CLASSES; class++)
+  for (int class = 0; class < MOCK_CLASSES; class ++)
     settings->k_max[class] = runtime->k_max[class] ? runtime->k_max[class] : soc->k_max;
   settings->timing = mock_timing_find(soc->timing)->timing;
 }
 
 void mock_settings_default(mock_settings *settings) {
   memset(settings, 0, sizeof *settings);
-  settings->contexts = 150;                 /* oRKLLM feasibility log: about 150 live contexts on RK3588 */
-  settings->domain_bytes = 4294967296.0;    /* rk-llama.cpp documentation: 4 GB per domain */
+  settings->contexts = 150;              /* oRKLLM feasibility log: about 150 live contexts on RK3588 */
+  settings->domain_bytes = 4294967296.0; /* rk-llama.cpp documentation: 4 GB per domain */
   settings->strict_reserved = 1;
   settings->refusal_code = RKNN_ERR_PARAM_INVALID; /* measured on 1.4.0 and 1.5.2; unknown for 2.x */
   settings->driver_version = 908;
@@ -75,17 +75,18 @@ static int read_config(mock_settings *settings, const char *path, char *error, s
   size_t got = text ? fread(text, 1, CONFIG_MAX_BYTES, file) : 0;
   bool whole = text && !ferror(file) && (got < CONFIG_MAX_BYTES || fgetc(file) == EOF);
   fclose(file);
-  int code = whole ? mock_settings_parse(settings, text, reason, sizeof reason)
-                   : mock_complain(reason, sizeof reason, "cannot be read, or is larger than %d bytes", CONFIG_MAX_BYTES);
+  int code =
+      whole ? mock_settings_parse(settings, text, reason, sizeof reason)
+            : mock_complain(reason, sizeof reason, "cannot be read, or is larger than %d bytes", CONFIG_MAX_BYTES);
   free(text);
   return code == 0 ? 0 : mock_complain(error, size, "RKNN_MOCK_CONFIG=%s: %.1900s", path, reason);
 }
 
 /* The persona first, because it resets what it implies; then the file; then the other variables. */
 static int read_all(mock_settings *settings, char *error, size_t size) {
-  static const char *const variables[][2] = {
-      {"RKNN_MOCK_TIMING", "timing"}, {"RKNN_MOCK_FAULTS", "faults"},   {"RKNN_MOCK_ARITHMETIC", "arithmetic"},
-      {"RKNN_MOCK_MEMO", "memo"},     {"RKNN_MOCK_THREADS", "threads"}, {"RKNN_MOCK_INT16", "int16"}};
+  static const char *const variables[][2] = {{"RKNN_MOCK_TIMING", "timing"},         {"RKNN_MOCK_FAULTS", "faults"},
+                                             {"RKNN_MOCK_ARITHMETIC", "arithmetic"}, {"RKNN_MOCK_MEMO", "memo"},
+                                             {"RKNN_MOCK_THREADS", "threads"},       {"RKNN_MOCK_INT16", "int16"}};
   const char *config = getenv("RKNN_MOCK_CONFIG"), *persona = getenv("RKNN_MOCK_PERSONA");
   mock_settings_default(settings);
   if (persona && *persona) {
@@ -103,8 +104,8 @@ static int read_all(mock_settings *settings, char *error, size_t size) {
       return mock_complain(error, size, "%s: %.1900s", variables[i][0], reason);
   }
   /* A speed fault without timing would be no fault at all. */
-  static const mock_fault_id speeds[] = {FAULT_SLOW_K, FAULT_SLOW_NORM, FAULT_THERMAL, FAULT_JITTER, FAULT_CLOCK_LOW,
-                                         FAULT_CONTEXTS_SERIALISED};
+  static const mock_fault_id speeds[] = {FAULT_SLOW_K, FAULT_SLOW_NORM, FAULT_THERMAL,
+                                         FAULT_JITTER, FAULT_CLOCK_LOW, FAULT_CONTEXTS_SERIALISED};
   for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++) settings->timing_on |= settings->faults[speeds[i]].on;
   if (settings->point_count) settings->timing_on = true;
   const char *kernel_error = mock_gemm_s8_error();

@@ -18,15 +18,15 @@ typedef enum { MEMO_OFF = 0, MEMO_COMPARE = 1, MEMO_SYNC = 2 } mock_memo_mode;
 
 typedef struct {
   const mock_soc *soc;
-  bool persona_fixed; /* by the environment */
-  unsigned types;                /* accepted codes: chip and runtime together, or limits.types */
-  int k_max[MOCK_CLASSES];       /* 0 = none */
-  double n_max;                  /* 0 = none */
-  double contexts;               /* live contexts before creation fails */
-  double domain_bytes;           /* ceiling of each of the 16 IOMMU domains */
-  double strict_reserved;        /* non-zero reserved bytes of the info are refused */
-  double refusal_code;           /* returned for misalignment and K or N over the limit */
-  double driver_version;         /* 908 = 0.9.8 */
+  bool persona_fixed;      /* by the environment */
+  unsigned types;          /* accepted codes: chip and runtime together, or limits.types */
+  int k_max[MOCK_CLASSES]; /* 0 = none */
+  double n_max;            /* 0 = none */
+  double contexts;         /* live contexts before creation fails */
+  double domain_bytes;     /* ceiling of each of the 16 IOMMU domains */
+  double strict_reserved;  /* non-zero reserved bytes of the info are refused */
+  double refusal_code;     /* returned for misalignment and K or N over the limit */
+  double driver_version;   /* 908 = 0.9.8 */
   bool timing_on;
   mock_timing timing;
   mock_gemm_point *points;
@@ -46,7 +46,8 @@ int mock_settings_set(mock_settings *settings, const char *key, const char *valu
 /* Writes a sentence into error; always -1. */
 int mock_complain(char *error, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* As read from a table of name = value lines in the form of a configuration file. 0, or -1 with a sentence in error. */
+/* As read from a table of name = value lines in the form of a configuration file. 0, or -1 with a sentence in error.
+ */
 int mock_settings_parse(mock_settings *settings, const char *text, char *error, size_t size);
 void mock_settings_default(mock_settings *settings);
 /* Takes what the persona implies; to be called when the persona is known, before other values are set. */

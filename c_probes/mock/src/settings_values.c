@@ -35,7 +35,8 @@ static int set_persona(mock_settings *settings, const char *value, char *error, 
 static int set_timing(mock_settings *settings, const char *value, char *error, size_t size) {
   char *copy = strdup(value), *rest = NULL;
   int code = copy ? 0 : mock_complain(error, size, "out of memory");
-  for (char *word = copy ? strtok_r(copy, ", \t", &rest) : NULL; word && code == 0; word = strtok_r(NULL, ", \t", &rest)) {
+  for (char *word = copy ? strtok_r(copy, ", \t", &rest) : NULL; word && code == 0;
+       word = strtok_r(NULL, ", \t", &rest)) {
     const mock_timing_set *set = mock_timing_find(word);
     char *equals = strchr(word, '=');
     settings->timing_on = strcmp(word, "off") != 0;
@@ -74,7 +75,8 @@ static int set_types(mock_settings *settings, const char *value, char *error, si
 static int set_gemm(mock_settings *settings, const char *value, char *error, size_t size) {
   mock_gemm_point point;
   char layout[8], extra;
-  int got = sscanf(value, "%d,%d,%d,%d,%7[a-z],%lf%c", &point.type, &point.M, &point.K, &point.N, layout, &point.tops, &extra);
+  int got = sscanf(value, "%d,%d,%d,%d,%7[a-z],%lf%c", &point.type, &point.M, &point.K, &point.N, layout, &point.tops,
+                   &extra);
   point.native = strcmp(layout, "native") == 0;
   bool ok = got == 6 && mock_type_find(point.type) && point.M > 0 && point.K > 0 && point.N > 0 &&
             (point.native || strcmp(layout, "norm") == 0) && isfinite(point.tops) && point.tops > 0;
@@ -87,14 +89,16 @@ static int set_gemm(mock_settings *settings, const char *value, char *error, siz
   return 0;
 }
 
-static int set_word(int *target, const char *key, const char *value, const char *const words[], char *error, size_t size) {
+static int set_word(int *target, const char *key, const char *value, const char *const words[], char *error,
+                    size_t size) {
   for (int i = 0; words[i]; i++)
     if (strcmp(words[i], value) == 0) {
       *target = i;
       return 0;
     }
   int used = snprintf(error, size, "%s: unknown value \"%s\"; valid:", key, value);
-  for (int i = 0; words[i] && (size_t)used < size; i++) used += snprintf(error + used, size - (size_t)used, " %s", words[i]);
+  for (int i = 0; words[i] && (size_t)used < size; i++)
+    used += snprintf(error + used, size - (size_t)used, " %s", words[i]);
   return -1;
 }
 
@@ -111,9 +115,9 @@ static int set_number(double *target, const char *key, const char *value, double
 static const char *const arithmetic_words[] = {"exact", "skip", NULL};
 static const char *const memo_words[] = {"0", "1", "sync", NULL};
 static const char *const int16_words[] = {"saturate", "wrap", NULL};
-#define VALID_KEYS                                                                                                   \
+#define VALID_KEYS \
   "persona timing timing.PARAMETER timing.gemm faults arithmetic memo int16 threads limits.types limits.k_max_f16 " \
-  "limits.k_max_i8 limits.k_max_i4 limits.n_max limits.contexts limits.domain_bytes limits.strict_reserved "         \
+  "limits.k_max_i8 limits.k_max_i4 limits.n_max limits.contexts limits.domain_bytes limits.strict_reserved " \
   "limits.refusal_code limits.driver_version"
 
 static int set_limit(mock_settings *s, const char *key, const char *value, char *error, size_t size) {

@@ -18,7 +18,8 @@ static double curve_at(const mock_curve *curve, double m) {
   return curve->point[curve->count - 1].tops;
 }
 
-/* The measured shape nearest in log(M), log(K), log(N) of the same type; another layout counts as one factor e away. */
+/* The measured shape nearest in log(M), log(K), log(N) of the same type; another layout counts as one factor e away.
+ */
 static const mock_gemm_point *nearest(const mock_gemm_point *points, size_t count, const mock_work *work) {
   const mock_gemm_point *best = NULL;
   double best_distance = INFINITY;
@@ -35,7 +36,8 @@ static const mock_gemm_point *nearest(const mock_gemm_point *points, size_t coun
   return best;
 }
 
-mock_cost mock_timing_cost(const mock_timing *timing, const mock_gemm_point *points, size_t count, const mock_work *work) {
+mock_cost mock_timing_cost(const mock_timing *timing, const mock_gemm_point *points, size_t count,
+                           const mock_work *work) {
   mock_class class = mock_class_of(work->type->a);
   double macs = (double)work->M * work->K * work->N;
   double fixed = timing->fixed_us * 1e-6;

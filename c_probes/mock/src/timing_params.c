@@ -15,7 +15,8 @@ typedef struct {
   double least; /* smallest value allowed */
 } number_row;
 
-#define NUMBER(key, member, least) {key, offsetof(mock_timing, member), least}
+#define NUMBER(key, member, least) \
+  { key, offsetof(mock_timing, member), least }
 static const number_row numbers[] = {
     NUMBER("fixed_us", fixed_us, 0),
     NUMBER("bw_core_gbps", bw_core_gbps, 1e-6),
@@ -86,18 +87,19 @@ int mock_timing_set_value(mock_timing *timing, const char *key, const char *valu
     snprintf(error, size, "timing parameter %s: \"%s\" is no number of at least %g", key, value, numbers[i].least);
     return -1;
   }
-  for (int class = 0; class < MOCK_CLASSES; class++)
+  for (int class = 0; class < MOCK_CLASSES; class ++)
     for (int native = 0; native < 2; native++) {
       if (strcmp(curve_keys[class][native], key) != 0) continue;
       if (parse_curve(&timing->rate[class][native], value) == 0) return 0;
-      snprintf(error, size, "timing parameter %s: \"%s\" is neither TOPS nor M:TOPS/M:TOPS with rising M (at most %d)",
-               key, value, MOCK_CURVE_POINTS);
+      snprintf(error, size,
+               "timing parameter %s: \"%s\" is neither TOPS nor M:TOPS/M:TOPS with rising M (at most %d)", key, value,
+               MOCK_CURVE_POINTS);
       return -1;
     }
   int used = snprintf(error, size, "unknown timing parameter \"%s\"; valid:", key);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers && (size_t)used < size; i++)
     used += snprintf(error + used, size - (size_t)used, " %s", numbers[i].key);
-  for (int class = 0; class < MOCK_CLASSES; class++)
+  for (int class = 0; class < MOCK_CLASSES; class ++)
     for (int native = 0; native < 2 && (size_t)used < size; native++)
       used += snprintf(error + used, size - (size_t)used, " %s", curve_keys[class][native]);
   return -1;
@@ -110,7 +112,7 @@ void mock_timing_each(const mock_timing *timing, void (*each)(void *, const char
     snprintf(text, sizeof text, "%.10g", *number_at(&copy, &numbers[i]));
     each(state, numbers[i].key, text);
   }
-  for (int class = 0; class < MOCK_CLASSES; class++)
+  for (int class = 0; class < MOCK_CLASSES; class ++)
     for (int native = 0; native < 2; native++) {
       const mock_curve *curve = &timing->rate[class][native];
       size_t used = 0;

@@ -20,8 +20,8 @@ const mock_timing_set mock_timing_sets[] = {
      "the published RK3588 int8 campaign: 0.69 TOPS per core, 1.29 and 1.83 on two and three, K > 8192 14 times slower",
      {.fixed_us = 32.9, .bw_core_gbps = 11.1, .bw_shared_gbps = 26.6, .share2 = 1.29 / 1.38, .share3 = 1.83 / 2.07,
       .k_cliff = {4096, 8192, 8192}, .k_cliff_factor = 14, HOST_COSTS, .rate = EVERYWHERE(0.388, 0.69, 0.69),
-      .source = "marfrit/rk-llama.cpp bench (4096^3, 2.3.2, NPU 1.0 GHz); unimatrix099 decode notes (fixed cost, GB/s); "
-                "fp16 = int8 / 1.78 (pty819); int4 assumed like int8"}},
+      .source = "marfrit/rk-llama.cpp bench (4096^3, 2.3.2, NPU 1.0 GHz); unimatrix099 decode notes (fixed cost, "
+                "GB/s); fp16 = int8 / 1.78 (pty819); int4 assumed like int8"}},
     {"rk3588",
      "RK3588 with rates that depend on M and on the layout of A and C",
      {.fixed_us = 32.9, .bw_core_gbps = 11.1, .bw_shared_gbps = 26.6, .share2 = 1.29 / 1.38, .share3 = 1.83 / 2.07,

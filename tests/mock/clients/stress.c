@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many threads on one library: contexts made, run and destroyed at once, one context shared by several threads, and one
- * destroyed while others still run it. Every C is compared. Usage: stress ROUNDS. Exit 0 when all is right.
+ * Many threads on one library: contexts made, run and destroyed at once, one context shared by several threads, and
+ * one destroyed while others still run it. Every C is compared. Usage: stress ROUNDS. Exit 0 when all is right.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -70,9 +70,12 @@ static void *work(void *argument) {
     t->wrong += rknn_matmul_run(m.ctx) != 0 || !right(&m, value);
     t->wrong += rknn_matmul_run(t->shared) != 0;
     int code = rknn_matmul_run(t->doomed);
-    if (code == 0) t->runs++;
-    else if (code == RKNN_ERR_CTX_INVALID) t->gone++;
-    else t->wrong++;
+    if (code == 0)
+      t->runs++;
+    else if (code == RKNN_ERR_CTX_INVALID)
+      t->gone++;
+    else
+      t->wrong++;
     if (t->seed == 0 && round == t->rounds / 2) t->wrong += rknn_matmul_destroy(t->doomed) != 0;
     t->wrong += unmake(&m);
   }
