@@ -3,31 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from probes.facts import FactSheet, collect
-from probes.system import System
-from tests.board.tree import build
+from tests.board.table import Known, remembering
 
 HERE = Path(__file__).resolve().parent
-Look = Callable[..., FactSheet]
 
 
-@pytest.fixture
-def look(tmp_path: Path) -> Look:
-    """Build a root from tables and collect its facts."""
-    count = 0
-
-    def build_and_collect(*tables: str) -> FactSheet:
-        nonlocal count
-        count += 1
-        root = build(tmp_path / f"root{count}", *tables)
-        return collect(System(root), lambda event: None)
-
-    return build_and_collect
+@pytest.fixture(scope="session")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Known:
+    """Facts and findings of a tree, built once for the whole run."""
+    return remembering(tmp_path_factory.mktemp("trees"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

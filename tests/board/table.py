@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from probes.facts import FactSheet, collect
@@ -15,6 +15,7 @@ from tests.board.expected import BOARDS
 from tests.board.scenarios import TIER3, VERDICTS
 from tests.board.tree import build
 
+Known = Callable[[tuple[str, ...]], tuple[FactSheet, list[Finding]]]
 PLACE = Path(__file__).resolve().parent / "TABLE.md"
 
 
@@ -23,12 +24,24 @@ def found(root: Path, tables: tuple[str, ...]) -> tuple[FactSheet, list[Finding]
     return sheet, judge(sheet)
 
 
+def remembering(place: Path) -> Known:
+    """As ``found``, each tree built and looked at once, below ``place``."""
+    memory: dict[tuple[str, ...], tuple[FactSheet, list[Finding]]] = {}
+
+    def known(tables: tuple[str, ...]) -> tuple[FactSheet, list[Finding]]:
+        if tables not in memory:
+            memory[tables] = found(place / f"tree{len(memory)}", tables)
+        return memory[tables]
+
+    return known
+
+
 def shown_first(findings: list[Finding]) -> str:
     """The first finding by code, leaving out notes about defaults; ``nothing wrong`` where there is none."""
     return findings[0].code if findings else "nothing wrong"
 
 
-def table(place: Path) -> str:
+def table(known: Known) -> str:
     """Both tables as Markdown, from what the kit finds on each tree."""
     lines = [
         "# Boards and troubles that the tests know",
@@ -52,8 +65,8 @@ def table(place: Path) -> str:
         "values from",
     )
     lines += _row(head), _row(["---"] * len(head))
-    for number, board in enumerate(BOARDS):
-        sheet, findings = found(place / f"board{number}", (board.table,))
+    for board in BOARDS:
+        sheet, findings = known((board.table,))
         clusters = " + ".join(f"{len(row['cpus'])} {row['core'] or 'unknown'}" for row in sheet.rows("cpu.clusters"))
         ddr = f"{sheet.value('ddr.type') or 'unknown'}, {sheet.value('ddr.theoretical_gbps') or '?'} GB/s"
         iommu = f"{sheet.value('iommu.mode')}, {sheet.value('iommu.windows')} windows"
@@ -77,8 +90,8 @@ def table(place: Path) -> str:
         )
     for title, rows in (("Troubles people report", TIER3), ("Bring-up troubles", VERDICTS)):
         lines += ["", f"## {title}", "", _row(("trouble", "first finding", "reported in")), _row(["---"] * 3)]
-        for number, scenario in enumerate(rows):
-            _, findings = found(place / f"{title}{number}", scenario.tables)
+        for scenario in rows:
+            _, findings = known(scenario.tables)
             lines.append(_row([scenario.name, _finding(findings, serious=True), scenario.source]))
     return "\n".join(lines) + "\n"
 
@@ -97,4 +110,4 @@ def _row(cells: Sequence[object]) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        PLACE.write_text(table(Path(folder)), encoding="utf-8")
+        PLACE.write_text(table(remembering(Path(folder))), encoding="utf-8")

@@ -24,7 +24,7 @@ from reports.contract import Fact, Finding, Severity, by_cause
 from tests.board import samples
 from tests.board.expected import BOARDS
 from tests.board.scenarios import SCENARIOS
-from tests.board.table import found
+from tests.board.table import Known, found
 from tests.board.tree import build, drm
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -47,11 +47,11 @@ def codes(findings: list[Finding]) -> list[str]:
     return [finding.code for finding in findings]
 
 
-def test_every_code_of_the_catalogue_is_shown_by_some_tree(tmp_path: Path) -> None:
+def test_every_code_of_the_catalogue_is_shown_by_some_tree(known: Known) -> None:
     tables = [(board.table,) for board in BOARDS] + [scenario.tables for scenario in SCENARIOS]
     seen: set[str] = set()
-    for number, table in enumerate(tables):
-        seen.update(codes(found(tmp_path / str(number), table)[1]))
+    for table in tables:
+        seen.update(codes(known(table)[1]))
     assert {entry.code for entry in catalogue.ENTRIES} - seen == set()
 
 
@@ -68,10 +68,9 @@ def test_an_empty_sheet_has_no_findings_of_weight() -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> list[FactSheet]:
-    place = tmp_path_factory.mktemp("whole")
-    tables = [(board.table,) for board in BOARDS] + [scenario.tables for scenario in SCENARIOS[::4]]
-    return [found(place / str(number), table)[0] for number, table in enumerate(tables)]
+def whole(known: Known) -> list[FactSheet]:
+    tables = [(board.table,) for board in BOARDS] + [scenario.tables for scenario in SCENARIOS]
+    return [known(table)[0] for table in tables]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -270,11 +269,11 @@ def test_each_fact_is_sent_as_it_is_found(tmp_path: Path) -> None:
     } == set(sheet)
 
 
-def test_the_list_of_facts_in_the_readme_is_complete(tmp_path: Path) -> None:
+def test_the_list_of_facts_in_the_readme_is_complete(known: Known) -> None:
     text = (CHECKOUT / "probes" / "facts" / "README.md").read_text(encoding="utf-8")
     missing = set()
-    for number, board in enumerate(BOARDS):
-        for key in look(tmp_path / str(number), board.table):
+    for board in BOARDS:
+        for key in known((board.table,))[0]:
             stem = re.sub(r"_(?:hz|bytes_soft|bytes_hard|hard)$|(?<=npu\.clock)_\w+$", "", key)
             if key not in text and stem not in text:
                 missing.add(key)

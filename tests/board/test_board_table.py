@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from reports.contract import Severity
 from tests.board.expected import BOARDS, Board
 from tests.board.scenarios import CLEAN, SCENARIOS, Scenario
-from tests.board.table import PLACE, found, shown_first, table
+from tests.board.table import PLACE, Known, shown_first, table
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_a_sample_board_is_recognised(board: Board, tmp_path: Path) -> None:
-    sheet, findings = found(tmp_path / "root", (board.table,))
+def test_a_sample_board_is_recognised(board: Board, known: Known) -> None:
+    sheet, findings = known((board.table,))
     assert not [key for key in sheet if key.startswith("probe.")]
     seen = {
         "soc": sheet.value("soc.name"),
@@ -35,8 +33,8 @@ def test_a_sample_board_is_recognised(board: Board, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_the_true_cause_comes_first(scenario: Scenario, tmp_path: Path) -> None:
-    sheet, findings = found(tmp_path / "root", scenario.tables)
+def test_the_true_cause_comes_first(scenario: Scenario, known: Known) -> None:
+    sheet, findings = known(scenario.tables)
     assert not [key for key in sheet if key.startswith("probe.")]
     codes = [finding.code for finding in findings]
     if scenario.first == CLEAN:
@@ -51,5 +49,5 @@ def test_the_true_cause_comes_first(scenario: Scenario, tmp_path: Path) -> None:
         assert all(text and "None" not in text for text in texts), finding
 
 
-def test_the_table_in_the_tree_is_what_the_kit_finds(tmp_path: Path) -> None:
-    assert PLACE.read_text(encoding="utf-8") == table(tmp_path), "run: python -m tests.board.table"
+def test_the_table_in_the_tree_is_what_the_kit_finds(known: Known) -> None:
+    assert PLACE.read_text(encoding="utf-8") == table(known), "run: python -m tests.board.table"
