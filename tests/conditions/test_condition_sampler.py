@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from probes.conditions import (
     Phase,
+    Row,
     Rules,
     Sample,
     Sampler,
@@ -312,3 +313,15 @@ def test_garbage_in_any_file_makes_unknowns_and_never_an_error(contents: list[by
     json.dumps(summarise(looks), allow_nan=False)
     assert not judge(looks, STEADY).valid, "nothing that is unknown passes"
     assert foreign_cpus(looks) is None or foreign_cpus(looks) == 0
+
+
+def test_a_look_that_ends_after_the_row_does_not_belong_to_it(board: FakeRoot) -> None:
+    with sampler(board) as running:
+        look = running.take()
+    assert look is not None
+    row = Row()
+    row.begin(look)
+    row.during(replace(look, at_s=look.at_s + 1))
+    row.stop()
+    row.during(replace(look, at_s=look.at_s + 2))
+    assert len(row.samples) == 2
