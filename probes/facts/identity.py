@@ -56,12 +56,12 @@ def soc(pen: Pen) -> None:
     pen.put("soc.boot_id", boot_id, "kernel log", reason="no SoC line in the kernel log")
     present = cpu_list(system.text("/sys/devices/system/cpu/present").value)
     driver_cores = len(sheet.items_of("npu.load_percent")) or None
-    silicon = otp_name
+    silicon, basis = otp_name, "OTP bytes"
+    if silicon is None and otp_code is not None:
+        silicon = _named_or(named, otp_code)
     if silicon is None and isinstance(boot_id, str) and boot_id[:4].isdigit():
-        code = boot_id[:4]
-        same = named is not None and named.startswith(f"RK{code}")
-        silicon = named if same else f"RK{code}"
-    name, basis, sure = silicon, "OTP bytes" if otp_name else "kernel boot line", Provenance.READ
+        silicon, basis = _named_or(named, boot_id[:4]), "kernel boot line"
+    name, sure = silicon, Provenance.READ
     if name is None and named in SOCS and SOCS[named].family == "rk3588":
         fewer_cpus = present and len(present) < 8
         if driver_cores == 2 or (fewer_cpus and driver_cores is None and len(present) == 6):
@@ -79,12 +79,14 @@ def soc(pen: Pen) -> None:
     )
     row = SOCS.get((name or "").split(" or ")[0])
     pen.assume("soc.family", row.family if row else None, "SoC table", "the SoC is unknown, or not in the table")
-    overstated = (
-        None
-        if named is None or name is None
-        else name != named and not name.startswith(named) and not named.startswith(name)
-    )
-    pen.put("soc.overstated", overstated, "device tree against silicon", reason="fewer than two witnesses")
+    claimed = SOCS.get(named or "")
+    fewer = None if row is None or claimed is None else (row.cores or 0) < (claimed.cores or 0)
+    pen.put("soc.overstated", fewer, "device tree against silicon", reason="fewer than two witnesses")
+
+
+def _named_or(named: str | None, code: str) -> str:
+    """The device tree's name where it is a variant of the chip with this code; else the chip's plain name."""
+    return named if named is not None and named.startswith(f"RK{code}") else f"RK{code}"
 
 
 def _otp(pen: Pen) -> tuple[str | None, str | None]:

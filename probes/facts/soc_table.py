@@ -51,8 +51,11 @@ OTP_RK3576_VARIANT = {0x01: "RK3576", 0x13: "RK3576S", 0x0A: "RK3576J", 0x0D: "R
 """Byte 8 counted from ``RK``."""
 
 
-def soc_of_otp(data: bytes) -> tuple[str, str] | None:
-    """(four-digit code, SoC name) from the OTP bytes. The lot bytes behind them identify one chip: not looked at."""
+def soc_of_otp(data: bytes) -> tuple[str, str | None] | None:
+    """(four-digit code, SoC name) from the OTP bytes; the name is None where the variant byte is not in the tables.
+
+    The lot bytes behind them identify one chip: not looked at.
+    """
     at = data.find(b"RK")
     if at < 0 or len(data) < at + 9:
         return None
@@ -61,9 +64,9 @@ def soc_of_otp(data: bytes) -> tuple[str, str] | None:
     if not code.isdigit() or code[0] not in "13":
         return None
     if code == "3588":
-        return code, OTP_RK3588_VARIANT.get(chip[6], "RK3588")
+        return code, OTP_RK3588_VARIANT.get(chip[6])
     if code == "3576":
-        return code, OTP_RK3576_VARIANT.get(chip[8], "RK3576")
+        return code, OTP_RK3576_VARIANT.get(chip[8])
     return code, f"RK{code}"
 
 

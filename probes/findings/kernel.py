@@ -26,13 +26,20 @@ def rocket(sheet: FactSheet) -> Iterator[Finding]:
 
 def no_driver(sheet: FactSheet) -> Iterator[Finding]:
     """The first cause that fits, from the most specific to the least."""
-    if sheet.text("npu.stack") != "none" or sheet.flag("soc.is_rockchip") is not True:
+    if sheet.text("npu.stack") != "none" or not _has_npu(sheet):
         return
     for cause in (_disabled, _regulator_cut, _supplier, _probe_failed, _blacklisted, _not_built, _no_node, _not_bound):
         found = cause(sheet)
         if found is not None:
             yield found
             return
+
+
+def _has_npu(sheet: FactSheet) -> bool:
+    """Whether the board has an NPU at all: Rockchip makes SoCs without one (RK3399, RK3328), and they lack nothing."""
+    if sheet.flag("soc.is_rockchip") is not True:
+        return False
+    return bool(sheet.text("soc.family") or sheet.rows("npu.dt_nodes") or sheet.rows("npu.platform_devices"))
 
 
 def _disabled(sheet: FactSheet) -> Finding | None:

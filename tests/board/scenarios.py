@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tests.board import samples
-from tests.board.tree import interrupts, meminfo, npu_device, zones
+from tests.board.samples import MAINLINE_CONFIG, identity
+from tests.board.tree import GENERIC, interrupts, meminfo, npu_device, zones
 
 CLEAN = "clean"
 HEALTHY = samples.ROCK5B_61
@@ -536,6 +537,29 @@ VERDICTS: tuple[Scenario, ...] = (
             "closed /proc/812/fd",
         ),
         "NPU-S004",
+    ),
+    Scenario(
+        "a Rockchip board without an NPU",
+        "no trouble at all",
+        (
+            GENERIC,
+            identity("Radxa ROCK Pi 4B", "radxa,rockpi4b rockchip,rk3399", "6.12.0", "Armbian 25.2"),
+            MAINLINE_CONFIG,
+            "/sys/devices/system/cpu/online = 0-5\n/sys/devices/system/cpu/present = 0-5",
+        ),
+        CLEAN,
+        also=("NPU-E002",),
+    ),
+    Scenario(
+        "RK3588S with an OTP variant that no table knows",
+        "SBC",
+        (
+            samples.ORANGEPI5_PRO_BSP,
+            "/sys/bus/nvmem/devices/rockchip-otp0/nvmem hex 52 4b 35 88 12 fe 77 41 00 00 00 00 00 00 00 00",
+            LIBRARY.format("2.3.2"),
+        ),
+        CLEAN,
+        never=("NPU-E030", "NPU-E002"),
     ),
     Scenario(
         "a laptop",

@@ -213,6 +213,7 @@ def test_the_soc_is_the_most_specific_entry_and_never_a_guess(entries: list[str]
         ("52 4b 35 88 12 fe 21 41 00 00", ("3588", "RK3588")),
         ("52 4b 35 88 12 fe 33 41 00 00", ("3588", "RK3588S")),
         ("52 4b 35 88 12 fe 53 41 00 00", ("3588", "RK3588S2")),
+        ("52 4b 35 88 12 fe 77 41 00 00", ("3588", None)),
         ("00 00 52 4b 35 82 12 fe 21 41 00 00", ("3582", "RK3582")),
         ("52 4b 35 76 22 00 ff 00 13 01", ("3576", "RK3576S")),
         ("52 4b ff ff ff ff ff ff ff ff", None),
@@ -220,7 +221,7 @@ def test_the_soc_is_the_most_specific_entry_and_never_a_guess(entries: list[str]
         ("", None),
     ],
 )
-def test_the_otp_names_the_silicon(data: str, soc: tuple[str, str] | None) -> None:
+def test_the_otp_names_the_silicon(data: str, soc: tuple[str, str | None] | None) -> None:
     assert soc_table.soc_of_otp(bytes.fromhex(data)) == soc
 
 
