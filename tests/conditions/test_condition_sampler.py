@@ -249,17 +249,19 @@ def test_a_window_keeps_the_nearest_load_on_each_side(board: FakeRoot) -> None:
         between(line, 2, 1)
 
 
-SPIN = "import time\nt=time.monotonic()\nwhile time.monotonic()-t<0.8: pass"
+SPIN = "import time\nwhile time.process_time() < 0.6: pass"
+"""Uses 0.6 seconds of a CPU, however long that takes on a busy machine."""
 
 
 def test_load_of_a_child_is_own_and_load_of_a_stranger_is_foreign() -> None:
     def spin() -> float:
         with Sampler(pid=watched) as running, running.row() as row:
             subprocess.run([sys.executable, "-c", SPIN], check=True)
+        first, last = row.samples[0], row.samples[-1]
         found = foreign_cpus(row.samples)
-        assert found is not None and row.samples[0].load and row.samples[-1].load
-        own.append(row.samples[-1].load.own_s - row.samples[0].load.own_s)
-        return found
+        assert found is not None and first.load and last.load
+        own.append(last.load.own_s - first.load.own_s)
+        return found * (last.at_s - first.at_s)
 
     own: list[float] = []
     watched = os.getpid()
@@ -271,9 +273,9 @@ def test_load_of_a_child_is_own_and_load_of_a_stranger_is_foreign() -> None:
     finally:
         stranger.kill()
         stranger.wait()
-    assert own[0] > 0.2
+    assert own[0] > 0.5
     assert own[1] < 0.1
-    assert foreign > 0.15
+    assert foreign > 0.3
 
 
 def test_sampling_takes_little_of_a_cpu() -> None:
