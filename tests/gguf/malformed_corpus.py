@@ -202,7 +202,7 @@ CASES: tuple[Case, ...] = (
             HEADER,
             "general.alignment",
         )
-        for value in (0, 3, 4, 131072, 2**30)
+        for value in (0, 3, 4, 48, 131072, 2**30)
     ),
     Case(
         "alignment of another type",

@@ -175,6 +175,8 @@ def test_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
         (Limits(work=3 + 24), craft.gguf([craft.key_array("a", craft.STRING, list("abcd"))])),
         (Limits(keys=1), craft.gguf([craft.key_u32("a", 1), craft.key_u32("b", 1)])),
         (Limits(tensors=1), craft.gguf([], [craft.tensor("a", [1]), craft.tensor("b", [1], offset=32)], bytes(64))),
+        (Limits(work=23), craft.gguf([craft.key_u32("a", 1)])),
+        (Limits(work=47), craft.gguf([], [craft.tensor("a", [1])], bytes(32))),
         (Limits(name_bytes=5), craft.gguf([craft.key_u32("abc", 1), craft.key_u32("abd", 1)])),
         (Limits(header_bytes=40), craft.gguf([craft.key_text("a", "four")])),
         (Limits(header_bytes=70), craft.gguf([craft.key_array("a", craft.STRING, ["four"] * 3)])),
