@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -137,6 +138,19 @@ def number(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+_BUSY = re.compile(r"background load: other processes kept ([0-9.]+) of ([0-9]+) CPUs busy")
+BUSY_SHARE = 0.15
+
+
+def undisturbed(row: Measurement) -> bool:
+    """Whether a speed may be blamed on the NPU: other processes took less than 15 % of the CPUs.
+
+    A little load marks a row as invalid; only with this much of it could the load itself look like a fault.
+    """
+    busy = [match for reason in row.validity.reasons if (match := _BUSY.match(reason))]
+    return all(float(match[1]) <= BUSY_SHARE * int(match[2]) for match in busy)
+
+
 def _row_finding(row: Measurement) -> list[Finding]:
     evidence = row.reason or ""
     if row.verdict is Verdict.FAILED:
@@ -157,7 +171,9 @@ def _row_finding(row: Measurement) -> list[Finding]:
 
 def _scaling_findings(rows: list[Measurement]) -> list[Finding]:
     by_contexts = {
-        _int(row, "contexts"): row.median for row in rows if row.name == "core_scaling" and row.median is not None
+        _int(row, "contexts"): row.median
+        for row in rows
+        if row.name == "core_scaling" and row.median is not None and undisturbed(row)
     }
     one, most = by_contexts.get(1), max(by_contexts, default=1)
     if not one or most < 2:
@@ -173,7 +189,7 @@ def _cliff_findings(rows: list[Measurement]) -> list[Finding]:
     groups: dict[tuple[str, ...], list[Measurement]] = {}
     for row in rows:
         # The points of the grid are many and short; mm_limits looks for their cliffs, and looks twice.
-        if row.name == "gemm_rate" and row.median and row.parameters.get("series") != "grid":
+        if row.name == "gemm_rate" and row.median and row.parameters.get("series") != "grid" and undisturbed(row):
             key = tuple(str(row.parameters.get(name)) for name in ("type", "B_layout", "AC_layout", "core_mask"))
             groups.setdefault(key, []).append(row)
     return [finding for group in groups.values() for row in group for finding in _cliff_at(row, group)]

@@ -20,6 +20,7 @@ from probes.measurements.spec import (
     named,
 )
 from probes.native import NativeProbe
+from probes.rows import undisturbed
 from reports.catalogue import make_finding
 from reports.contract import Finding, JsonValue, Measurement
 
@@ -115,6 +116,8 @@ def _slow_layouts(ceilings: Sequence[Measurement]) -> list[Finding]:
     for row in ceilings:
         if row.parameters.get("AC_layout") != "native" or not row.median:
             continue
+        if not all(map(undisturbed, ceilings)):
+            continue
         same = named(ceilings, "gemm_ceiling", type=row.parameters.get("type"), AC_layout="norm")
         slower = [other for other in same if other.median and other.median * SLOW_LAYOUT < row.median]
         if slower and len(slower) == len(same):
@@ -126,7 +129,11 @@ def _slow_layouts(ceilings: Sequence[Measurement]) -> list[Finding]:
 
 
 def _far_below_rated(ceilings: Sequence[Measurement]) -> list[Finding]:
-    shares = [(share, row) for row in ceilings if (share := evidence_number(row, "share_of_rated")) is not None]
+    shares = [
+        (share, row)
+        for row in ceilings
+        if undisturbed(row) and (share := evidence_number(row, "share_of_rated")) is not None
+    ]
     if not shares:
         return []
     share, row = max(shares, key=lambda each: each[0])
@@ -138,7 +145,8 @@ def _far_below_rated(ceilings: Sequence[Measurement]) -> list[Finding]:
 
 def _jitter(rows: Rows) -> list[Finding]:
     """Long runs alone: short ones also show what else the CPU does."""
-    long_runs = [row for row in named(rows, "gemm_rate") if _run_us(row) >= LONG_RUN_US and row.mad is not None]
+    quiet = [row for row in named(rows, "gemm_rate") if undisturbed(row) and row.mad is not None]
+    long_runs = [row for row in quiet if _run_us(row) >= LONG_RUN_US]
     noisy = [row for row in long_runs if (row.mad or 0) > JITTER_SHARE * (row.median or 1)]
     if len(long_runs) < 3 or 2 * len(noisy) < len(long_runs):
         return []

@@ -18,6 +18,7 @@ from probes.measurements.spec import (
     named,
 )
 from probes.native import NativeProbe
+from probes.rows import undisturbed
 from reports.catalogue import make_finding
 from reports.contract import Finding, Measurement
 
@@ -97,6 +98,8 @@ def _mask_findings(rows: Rows) -> list[Finding]:
         return []
     found = []
     for row in named(rows, "core_mask", contexts=1):
+        if not (undisturbed(row) and undisturbed(base[0])):
+            continue
         mask = row.parameters.get("core_mask")
         ratio = (row.median or 0) / base[0].median
         accepted = evidence_number(row, "core_mask_code") == 0

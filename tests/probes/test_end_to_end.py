@@ -90,7 +90,7 @@ def test_every_number_from_the_mock_is_proven_exact(mock_run: dict[str, Any]) ->
 
 
 def test_the_published_figures_come_back_roughly(mock_run: dict[str, Any]) -> None:
-    """Within a fifth here, on a machine that may be busy; the close comparison is in the benchmarks."""
+    """Within a fifth here, by the best sample, for load only slows a run; the close comparison is bench/truth.py."""
     square = [
         row
         for row in rows(mock_run, "gemm_rate")
@@ -100,8 +100,8 @@ def test_the_published_figures_come_back_roughly(mock_run: dict[str, Any]) -> No
     ]
     assert square
     for row in square:
-        assert row["median"] == pytest.approx(0.69, rel=0.2), row["parameters"]
-    together = {row["parameters"]["contexts"]: row["median"] for row in rows(mock_run, "core_scaling")}
+        assert max(row["samples"]) == pytest.approx(0.69, rel=0.2), row["parameters"]
+    together = {row["parameters"]["contexts"]: max(row["samples"]) for row in rows(mock_run, "core_scaling")}
     assert together[3] == pytest.approx(1.83, rel=0.2)
     assert "NPU-P022" in [finding["code"] for finding in mock_run["report"]["findings"]]
 
