@@ -12,6 +12,7 @@ from pathlib import Path
 
 from c_probes import mock
 from c_probes.mock import replay
+from c_probes.mock.replay_rows import without_validity
 
 EXIT_OK, EXIT_USAGE, EXIT_COULD_NOT_RUN = 0, 2, 3
 _MAX_REPORT_BYTES = 64 << 20
@@ -46,7 +47,10 @@ def _replay(arguments: argparse.Namespace, library: Path) -> int:
         if len(raw) > _MAX_REPORT_BYTES:
             print(f"{source}: larger than {_MAX_REPORT_BYTES >> 20} MiB, not read", file=sys.stderr)
             return EXIT_USAGE
-        text = replay.configuration(json.loads(raw), mock.personas(library), arguments.persona)
+        report = json.loads(raw)
+        if arguments.invalid_too:
+            report = without_validity(report)
+        text = replay.configuration(report, mock.personas(library), arguments.persona)
         with target.open("w" if arguments.force else "x", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
@@ -80,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("report", help="capability report (JSON)")
     command.add_argument("-o", "--output", required=True, help="configuration file to write")
     command.add_argument("--persona", help="chip, where the report's facts do not name one")
+    command.add_argument("--invalid-too", action="store_true", help="also take speeds measured under bad conditions")
     command.add_argument("--force", action="store_true", help="overwrite an existing file")
     return parser
 

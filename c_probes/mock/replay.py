@@ -10,50 +10,26 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from c_probes.mock import Persona
+from c_probes.mock import Persona, replay_costs
+from c_probes.mock.replay_rows import BadReport, measurements, parameter, positive, usable, whole
+
+__all__ = ["BadReport", "configuration", "persona_of"]
 
 _MAX_SHAPES = 256
 _SOC = re.compile(r"rk3588|rk3576|rk3562|rk3566|rk3568|rv1126b", re.IGNORECASE)
 
 
-class BadReport(Exception):
-    """The file is no capability report; the message says what is missing."""
-
-
-def _measurements(report: Any, name: str) -> list[dict[str, Any]]:
-    rows = report.get("measurements") if isinstance(report, dict) else None
-    if not isinstance(rows, list):
-        raise BadReport('no list "measurements" in it: not a capability report')
-    return [row for row in rows if isinstance(row, dict) and row.get("name") == name]
-
-
-def _parameter(row: dict[str, Any], key: str) -> Any:
-    parameters = row.get("parameters")
-    return parameters.get(key) if isinstance(parameters, dict) else None
-
-
-def _number(value: Any) -> float | None:
-    usable = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1e18
-    return float(value) if usable else None
-
-
-def _whole(value: Any) -> int | None:
-    number = _number(value)
-    return int(number) if number is not None and number == int(number) and number < 2**31 else None
-
-
-def _usable(row: dict[str, Any]) -> bool:
-    validity = row.get("validity")
-    valid = not isinstance(validity, dict) or validity.get("valid") is not False
-    return row.get("verdict") == "passed" and valid and _number(row.get("median")) is not None
-
-
 def persona_of(report: Any, personas: list[Persona]) -> str | None:
-    """The persona that the report's facts name, or None."""
+    """The persona of a simulated run, else the one that the report's facts name, or None."""
+    names = {persona.name for persona in personas}
+    simulation = report.get("simulation") if isinstance(report, dict) else None
+    simulated = simulation.get("persona") if isinstance(simulation, dict) else None
+    found = _SOC.search(simulated) if isinstance(simulated, str) else None
+    if found and found.group().lower() in names:
+        return found.group().lower()
     facts = report.get("facts") if isinstance(report, dict) else None
     if not isinstance(facts, dict):
         return None
-    names = {persona.name for persona in personas}
     for key in sorted(facts):
         value = facts[key].get("value") if isinstance(facts[key], dict) else None
         found = _SOC.search(value) if isinstance(value, str) and "soc" in key.lower() else None
@@ -65,8 +41,8 @@ def persona_of(report: Any, personas: list[Persona]) -> str | None:
 def type_codes(report: Any) -> list[int]:
     """Type codes that the board accepted, whether or not the results were right: the table is about refusing."""
     accepted: dict[int, bool] = {}
-    for row in _measurements(report, "dtype_support"):
-        code = _whole(_parameter(row, "type"))
+    for row in measurements(report, "dtype_support"):
+        code = whole(parameter(row, "type"))
         if code is not None and row.get("verdict") in ("passed", "failed", "crashed", "timed-out", "unsupported"):
             accepted[code] = accepted.get(code, False) or row.get("verdict") != "unsupported"
     return sorted(code for code, yes in accepted.items() if yes)
@@ -76,8 +52,8 @@ def wrong_types(report: Any) -> list[tuple[int, str]]:
     """Type codes that ended in a wrong result, a crash or a hang, with the verdict."""
     return sorted(
         (code, str(row["verdict"]))
-        for row in _measurements(report, "dtype_support")
-        if (code := _whole(_parameter(row, "type"))) is not None
+        for row in measurements(report, "dtype_support")
+        if (code := whole(parameter(row, "type"))) is not None
         and row.get("verdict") in ("failed", "crashed", "timed-out")
     )
 
@@ -85,10 +61,10 @@ def wrong_types(report: Any) -> list[tuple[int, str]]:
 def shapes(report: Any) -> list[str]:
     """The measured shapes on one core as ``type,M,K,N,layout,tops`` lines."""
     lines = []
-    for row in _measurements(report, "gemm_rate"):
-        numbers = [_whole(_parameter(row, key)) for key in ("type", "M", "K", "N")]
-        layout, tops = _parameter(row, "AC_layout"), _number(row.get("median"))
-        if _usable(row) and None not in numbers and layout in ("norm", "native") and row.get("unit") == "tops":
+    for row in measurements(report, "gemm_rate"):
+        numbers = [whole(parameter(row, key)) for key in ("type", "M", "K", "N")]
+        layout, tops = parameter(row, "AC_layout"), positive(row.get("median"))
+        if usable(row) and None not in numbers and layout in ("norm", "native") and row.get("unit") == "tops":
             lines.append(f"{','.join(str(n) for n in numbers)},{layout},{tops:.6g}")
     return lines[:_MAX_SHAPES]
 
@@ -96,9 +72,9 @@ def shapes(report: Any) -> list[str]:
 def shares(report: Any) -> dict[int, float]:
     """Speed of each of two or three contexts that run together, relative to one alone, at most 1."""
     totals: dict[int, float] = {}
-    for row in _measurements(report, "core_scaling"):
-        contexts, tops = _whole(_parameter(row, "contexts")), _number(row.get("median"))
-        if _usable(row) and contexts is not None and tops is not None:
+    for row in measurements(report, "core_scaling"):
+        contexts, tops = whole(parameter(row, "contexts")), positive(row.get("median"))
+        if usable(row) and contexts is not None and tops is not None:
             totals[contexts] = tops
     alone = totals.get(1)
     return {n: total / n / alone for n, total in totals.items() if alone and n in (2, 3)}
@@ -122,5 +98,7 @@ def configuration(report: Any, personas: list[Persona], persona: str | None = No
     lines += [f"# type {code} on the board: {verdict}" for code, verdict in wrong_types(report)]
     lines += ["timing = on"] if points else ["# no usable gemm_rate rows: no timing"]
     lines += [f"timing.share{n} = {share:.6g}" for n, share in sorted(shares(report).items())] if points else []
+    lines += [*replay_costs.call_costs(report), *replay_costs.bandwidth(report)] if points else []
     lines += [f"timing.gemm = {point}" for point in points]
+    lines += replay_costs.size_limits(report)
     return "\n".join(lines) + "\n"

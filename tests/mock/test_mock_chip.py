@@ -229,6 +229,9 @@ def test_measured_shapes_take_the_place_of_the_rates(model: c.CDLL) -> None:
     assert seconds(2, 512, 4096) == pytest.approx(2 * 512 * 4096**2 / 0.4e12)
     assert seconds(2, 1, 4096) == pytest.approx(2 * 4096**2 / 0.02e12)
     assert seconds(2, 512, 2048) == pytest.approx(32.9e-6 + (2 * 512 * 4096**2 / 0.4e12 - 32.9e-6) / 2)
+    work = Work(model.mock_type_find(2), 1, 4096, 4096, False, 1e9, 0)
+    streamed = model.mock_timing_cost(block, points, c.c_size_t(2), c.byref(work))
+    assert streamed.memory == streamed.compute > 0
     assert seconds(1, 512, 2048) == pytest.approx(32.9e-6 + 2 * 512 * 2048 * 4096 / 0.388e12)
 
 

@@ -55,6 +55,22 @@ def report(*measurements: dict[str, Any], soc: str = "RK3576") -> dict[str, Any]
     }
 
 
+def cost(us: float, **parameters: Any) -> dict[str, Any]:
+    return {**row("run_cost", parameters, us), "unit": "us"}
+
+
+def stream(contexts: int, gbps: float) -> dict[str, Any]:
+    """What a probe would read: ``gbps`` while streaming, and 40 us beside it in each run."""
+    size = 4096 * 4096
+    seen = contexts * size / (contexts * size / gbps / 1e9 + 40e-6) / 1e9
+    return {**row("npu_stream", {"type": 2, "K": 4096, "N": 4096, "contexts": contexts}, seen), "unit": "gbps"}
+
+
+def limit(dimension: str, size: int, code: int = 2, at_least: bool = False) -> dict[str, Any]:
+    found = row("shape_limit", {"type": code, "dimension": dimension, "limit": "accepted"}, size)
+    return {**found, "unit": "elements", "evidence": {"at_least": at_least}}
+
+
 BOARD = report(
     row("dtype_support", {"type": 1}, None),
     row("dtype_support", {"type": 2}, None),
@@ -65,6 +81,16 @@ BOARD = report(
     gemm(0.9, M=128, verdict=Verdict.FAILED),
     gemm(0.9, M=64, validity=Validity(False, ("throttled",))),
     gemm(None, M=32),
+    cost(40, part="fixed"),
+    cost(5, part="bind", B_layout="native", bytes=4194304),
+    cost(200, part="bind", B_layout="norm", bytes=4194304),
+    cost(2 + 2048 / 8e3, part="sync", direction="to_device", bytes=2048),
+    cost(2 + 4194304 / 8e3, part="sync", direction="to_device", bytes=4194304),
+    stream(1, 10),
+    stream(2, 16),
+    limit("K", 10240),
+    limit("N", 8192),
+    limit("K", 65536, code=1, at_least=True),
     row("core_scaling", {"contexts": 1}, 0.25),
     row("core_scaling", {"contexts": 2}, 0.4),
 )
@@ -84,6 +110,15 @@ def test_a_report_becomes_persona_types_speeds_and_scaling() -> None:
     assert "# type 7 on the board: failed" in lines
     assert [line for line in lines if line.startswith("timing.gemm")] == ["timing.gemm = 2,512,1024,1024,norm,0.25"]
     assert "timing.share2 = 0.8" in lines
+    assert [line for line in lines if line.startswith("limits.k_max")] == ["limits.k_max_i8 = 10240"]
+    assert "limits.n_max = 8192" in lines
+    costs = dict(line.split(" = ") for line in lines if line.startswith("timing.") and "gemm" not in line)
+    assert costs["timing.fixed_us"] == "40"
+    assert (costs["timing.bind_native_us"], costs["timing.bind_norm_us"]) == ("5", "200")
+    assert costs["timing.bind_norm_bytes"] == "4194304"
+    assert (float(costs["timing.sync_us"]), float(costs["timing.sync_gbps"])) == pytest.approx((2, 8), rel=1e-4)
+    assert float(costs["timing.bw_core_gbps"]) == pytest.approx(10, rel=1e-3)
+    assert float(costs["timing.bw_shared_gbps"]) == pytest.approx(16, rel=1e-3)
     assert "timing = on" in lines
 
 
@@ -102,6 +137,19 @@ def test_the_mock_replays_the_boards_types_and_speed(tmp_path: Path) -> None:
             times.append(time.monotonic() - start)
     assert min(times) >= 2 * 512 * 1024 * 1024 / 0.25e12
     assert min(times) < 2
+
+
+def test_speeds_under_bad_conditions_count_only_when_asked_for(tmp_path: Path) -> None:
+    source, config = tmp_path / "report.json", tmp_path / "board.conf"
+    source.write_text(json.dumps(BOARD))
+    assert main(["replay", str(source), "-o", str(config), "--invalid-too"]) == 0
+    points = [line for line in config.read_text().splitlines() if line.startswith("timing.gemm")]
+    assert points == ["timing.gemm = 2,512,1024,1024,norm,0.25", "timing.gemm = 2,64,1024,1024,norm,0.9"]
+
+
+def test_a_simulated_report_replays_its_persona() -> None:
+    simulated = {**BOARD, "simulation": {"persona": "RK3588, runtime 2.3.2", "note": "x"}}
+    assert "persona = rk3588" in replay.configuration(simulated, personas()).splitlines()
 
 
 def test_a_report_without_the_chips_name_needs_the_persona_said(tmp_path: Path, capsys: Any) -> None:
@@ -153,12 +201,15 @@ def checker() -> c.CDLL:
     return load()
 
 
+NAMES = ("gemm_rate", "dtype_support", "run_cost", "npu_stream", "shape_limit", "core_scaling")
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["type", "M", "K", "N", "AC_layout", "name", "verdict", "median", "parameters", "x"]),
+            st.sampled_from(
+                ["type", "M", "K", "N", "AC_layout", "name", "verdict", "median", "parameters", "part", "bytes", "unit"]
+            ),
             inner,
             max_size=5,
         )
@@ -175,7 +226,7 @@ def test_any_json_gives_a_valid_configuration_or_a_refusal(
     known = [mock.Persona("rk3588", "", 3, (1, 2), "rk3588", "x"), mock.Persona("any", "", 3, (1, 2), "rk3588", "x")]
     for entry in measurements:
         if isinstance(entry, dict):
-            entry["name"] = "gemm_rate" if len(entry) % 2 else "dtype_support"
+            entry["name"] = NAMES[len(entry) % len(NAMES)]
     try:
         text = replay.configuration({"measurements": measurements, "facts": facts}, known, "rk3588")
     except replay.BadReport as error:

@@ -213,7 +213,9 @@ def test_any_text_is_taken_or_refused_with_one_line(library: c.CDLL, lines: list
 )
 @settings(max_examples=150, deadline=None)
 def test_a_number_is_taken_exactly_when_it_lies_in_its_range(library: c.CDLL, key: str, value: float) -> None:
-    low, high = {"threads": (1, 64), "limits.contexts": (0, 1e6), "limits.k_max_i8": (0, 1e9)}.get(key, (0, sys.float_info.max))
+    low, high = {"threads": (1, 64), "limits.contexts": (0, 1e6), "limits.k_max_i8": (0, 1e9)}.get(
+        key, (0, sys.float_info.max)
+    )
     assert (check(library, f"{key} = {value!r}") is None) == (low <= value <= high)
 
 

@@ -48,7 +48,10 @@ mock_cost mock_timing_cost(const mock_timing *timing, const mock_gemm_point *poi
     double measured = 2 * point_macs / (point->tops * 1e12);
     double moving = measured > fixed ? measured - fixed : 0;
     double rest = macs == point_macs ? measured - fixed : moving * macs / point_macs;
-    return (mock_cost){rest < 0 ? fixed + rest : fixed, rest > 0 ? rest : 0, 0};
+    /* What of it was streaming is not known: as much as the bandwidth asks for, so that neighbours share that. */
+    double streaming = work->bytes / (timing->bw_core_gbps * 1e9);
+    if (rest < 0) return (mock_cost){fixed + rest, 0, 0};
+    return (mock_cost){fixed, rest, streaming < rest ? streaming : rest};
   }
   double compute = 2 * macs / (curve_at(&timing->rate[class][work->native], work->M) * 1e12);
   if (timing->k_cliff[class] > 0 && work->K > timing->k_cliff[class]) compute *= timing->k_cliff_factor;
