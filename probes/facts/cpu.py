@@ -40,6 +40,8 @@ def collect(pen: Pen) -> None:
         "kernel log",
         reason="no such line in the kernel log, or no log",
     )
+    idle = system.text(f"{BASE}/cpu0/cpuidle/state1/disable", limit=64)
+    pen.take("cpu.idle_state1_disabled", idle, {"0": False, "1": True}.get((idle.value or "").strip()))
     levels = _caches(pen, cpus)
     pen.put("cpu.last_cache_bytes", levels, f"{BASE}/cpu*/cache", reason="no cache description in sysfs")
 

@@ -7,7 +7,7 @@ LPDDR4X cannot be told apart that way). Without a ``dmc`` entry the clock is unk
 
 from __future__ import annotations
 
-from probes.facts.parse import clock_rate, dmcinfo, hertz, integers, percent_at, trans_stat
+from probes.facts.parse import clock_rate, dmcinfo, hertz, integer, integers, percent_at, trans_stat
 from probes.facts.sheet import Pen
 from probes.facts.soc_table import SOCS
 from reports.contract import Provenance
@@ -63,8 +63,11 @@ def collect(pen: Pen) -> None:
         "kernel log",
         reason="no dmc line in the kernel log, or no log",
     )
-    counters = "/sys/bus/event_source/devices/rockchip_ddr"
-    pen.put("ddr.counters_present", system.exists(f"{counters}/type"), counters)
+    counters = "/sys/bus/event_source/devices/rockchip_ddr/type"
+    pen.put("ddr.counters_present", system.exists(counters), counters)
+    paranoid = system.text("/proc/sys/kernel/perf_event_paranoid", limit=64)
+    level = integer(paranoid.value, -10, 10)
+    pen.take("ddr.counters_permitted", paranoid, None if level is None else level <= 0 or system.live.uid == 0)
 
 
 def _kind(pen: Pen, info: dict[str, str | int], available: list[int]) -> None:

@@ -92,7 +92,7 @@ def _named_or(named: str | None, code: str) -> str:
 def _otp(pen: Pen) -> tuple[str | None, str | None]:
     base = "/sys/bus/nvmem/devices"
     names = pen.system.names(base)
-    cells = [name for name in names.value or [] if name.startswith(("rockchip-otp", "rockchip-efuse"))]
+    cells = [name for name in names.value or [] if name.startswith("rockchip-otp")]
     if not cells:
         pen.put("soc.otp_code", None, base, reason=f"{base}: no Rockchip OTP")
         return None, None

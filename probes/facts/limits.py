@@ -29,6 +29,9 @@ def collect(pen: Pen) -> None:
     used = pen.system.text("/proc/sys/fs/file-nr", limit=256)
     numbers = integers(used.value)
     pen.take("limits.files_open", used, numbers[0] if numbers else None)
+    uptime = pen.system.text("/proc/uptime", limit=256)
+    seconds = integer((uptime.value or "").partition(".")[0], 0, 10**10)
+    pen.take("host.uptime_s", uptime, seconds)
     load = pen.system.text("/proc/loadavg", limit=256)
     first = (load.value or "").split()
     number = float(first[0]) if first and first[0].replace(".", "", 1).isdigit() and len(first[0]) < 12 else None

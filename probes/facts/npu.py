@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from probes.answers import Answer
 from probes.facts.parse import clock_rate, hertz, integer, integers, npu_load, sram_totals, trans_stat, words
 from probes.facts.sheet import Pen
 from probes.facts.soc_table import SOCS
@@ -16,16 +17,21 @@ from reports.contract import Provenance
 
 
 def load(pen: Pen) -> None:
-    """``npu.load_percent`` (per core, one-second window) and ``npu.power_state``."""
+    """``npu.load_percent`` (per core, one-second window), ``npu.power_state`` and SRAM: debugfs, else procfs."""
     for key, name, parse in (("npu.load_percent", "load", npu_load), ("npu.power_state", "power", _on_off)):
-        answer = pen.system.text(f"/sys/kernel/debug/rknpu/{name}", limit=4096)
-        other = pen.system.text(f"/proc/rknpu/{name}", limit=4096)
-        best = other if answer.value is None and other.value is not None else answer
-        pen.take(key, best, parse(best.value))
-    answer = pen.system.text("/sys/kernel/debug/rknpu/mm", limit=65536)
+        answer = _counter(pen, name)
+        pen.take(key, answer, parse(answer.value))
+    answer = _counter(pen, "mm")
     totals = sram_totals(answer.value)
     pen.take("npu.sram_total_bytes", answer, totals[0] if totals else None)
     pen.take("npu.sram_free_bytes", answer, totals[1] if totals else None)
+
+
+def _counter(pen: Pen, name: str) -> Answer[str]:
+    """One file of the driver: below debugfs, or below /proc where the driver was built that way."""
+    first = pen.system.text(f"/sys/kernel/debug/rknpu/{name}", limit=65536)
+    other = pen.system.text(f"/proc/rknpu/{name}", limit=65536)
+    return other if first.value is None and other.value is not None else first
 
 
 def _on_off(text: str | None) -> str | None:

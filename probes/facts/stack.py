@@ -38,6 +38,10 @@ def collect(pen: Pen) -> None:
     drivers = sorted({row["driver"] for row in rows if row["driver"]})
     pen.put("npu.drivers_bound", drivers, PLATFORM)
     _deferred(pen)
+    parameters = {}
+    for name in (pen.system.names("/sys/module/rknpu/parameters").value or [])[:16]:
+        parameters[name] = pen.system.text(f"/sys/module/rknpu/parameters/{name}", limit=256).value
+    pen.put("npu.module_parameters", parameters, "/sys/module/rknpu/parameters")
     pen.put("npu.modprobe_blacklist", _blacklist(pen), "/etc/modprobe.d")
 
 

@@ -528,3 +528,36 @@ ROCK5C_LITE = "\n".join(
         CLOSED_DEBUGFS,
     ]
 )
+
+CORNERS = """
+# Routes that no sample board needs: each must work all the same.
+- /sys/class/devfreq/fdab0000.npu
+/sys/devices/platform/fdab0000.npu/devfreq/fdab0000.npu/cur_freq = 600000000
+/sys/devices/platform/fdab0000.npu/devfreq/fdab0000.npu/min_freq = 300000000
+/sys/devices/platform/fdab0000.npu/devfreq/fdab0000.npu/max_freq = 1000000000
+/sys/devices/platform/fdab0000.npu/devfreq/fdab0000.npu/available_frequencies = 300000000 1000000000
+/sys/devices/platform/fdab0000.npu/devfreq/fdab0000.npu/governor = performance
+/sys/devices/platform/fdab0000.npu/devfreq/fdab0000.npu/available_governors = performance
+/sys/devices/platform/fdab0000.npu/devfreq/fdab0000.npu/trans_stat = * 600000000:         0    100
+/proc/device-tree/soc/npu@27700000/compatible = rockchip,rk3576-rknn-core\\0
+/proc/device-tree/soc/npu@27700000/status = disabled\\0
+- /sys/kernel/debug/rknpu
+/proc/rknpu/version = RKNPU driver: v0.9.8
+/proc/rknpu/load = NPU load:  Core0:  3%, Core1:  0%, Core2:  0%,
+/proc/rknpu/power = on
+/proc/rknpu/mm = SRAM total size: 978944, used: 0, free: 978944
+/proc/dmcdbg/dmcinfo = DramType: LPDDR4X\\nBus Width: 32 bit\\ncur_freq: 2112000000
+/sys/module/rknpu/parameters/bypass_irq_handler = 0
+/sys/bus/event_source/devices/rockchip_ddr/type = 14
+/proc/sys/kernel/perf_event_paranoid = 2
+/proc/uptime = 12345.67 9.0
+/sys/devices/system/cpu/cpu0/cpuidle/state1/disable = 1
+/sys/devices/system/cpu/cpu7/cache/index3/level = 3
+/sys/devices/system/cpu/cpu7/cache/index3/size = 3072K
+/sys/class/thermal/cooling_device0/type = thermal-devfreq-0
+/sys/class/thermal/cooling_device0/cur_state = 2
+/sys/class/thermal/cooling_device0/max_state = 8
+/sys/kernel/debug/swiotlb/io_tlb_nslabs = 32768
+/etc/radxa_image_fingerprint = build 7
+holder 99 idle /dev/null
+"""

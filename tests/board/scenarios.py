@@ -562,6 +562,12 @@ VERDICTS: tuple[Scenario, ...] = (
         never=("NPU-E030", "NPU-E002"),
     ),
     Scenario(
+        "a processor or the NPU is cooled by a lower clock",
+        "rknn-cpp-Multithreading 48",
+        healthy(samples.CORNERS),
+        "NPU-P015",
+    ),
+    Scenario(
         "a laptop",
         "no board",
         (

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from probes import paths
 from probes.facts import FactSheet, collect, soc_table, versions
 from probes.facts.klog import sort_lines
 from probes.findings import RULES, judge
@@ -278,3 +279,43 @@ def test_the_list_of_facts_in_the_readme_is_complete(known: Known) -> None:
             if key not in text and stem not in text:
                 missing.add(key)
     assert missing == set()
+
+
+def test_other_routes_to_the_same_facts(tmp_path: Path) -> None:
+    sheet = look(tmp_path / "root", samples.ROCK5B_61, samples.CORNERS)
+    seen = {
+        **{"npu.clock_now_hz": 600000000, "npu.governor": "performance", "npu.load_percent": [3, 0, 0]},
+        **{"npu.power_state": "on", "npu.sram_total_bytes": 978944, "npu.busy": True, "ddr.type": "LPDDR4X"},
+        **{"ddr.width_bits": 32, "ddr.theoretical_gbps": 16.9, "ddr.counters_present": True, "host.uptime_s": 12345},
+        **{"ddr.counters_permitted": False, "cpu.idle_state1_disabled": True, "cpu.last_cache_bytes": 3145728},
+        **{"memory.swiotlb_bytes": 67108864, "npu.module_parameters": {"bypass_irq_handler": "0"}},
+    }
+    assert {key: sheet.value(key) for key in seen} == seen
+    assert sheet["ddr.type"].provenance.value == "read"
+    assert {row["path"] for row in sheet.rows("npu.dt_nodes")} == {
+        "/proc/device-tree/npu@fdab0000",
+        "/proc/device-tree/soc/npu@27700000",
+    }
+
+
+def test_a_node_is_found_by_its_stable_link_where_sysfs_is_hidden(tmp_path: Path) -> None:
+    hidden = "- /sys/class/drm\n- /sys/devices/platform/fdab0000.npu/drm\n/dev/dri/by-path/platform-fdab0000.npu-render -> ../renderD129"
+    assert look(tmp_path / "root", samples.ROCK5B_61, hidden).value("npu.device_node") == "/dev/dri/renderD129"
+
+
+def test_every_path_on_the_list_is_asked_for_by_some_tree(tmp_path: Path) -> None:
+    asked: set[str] = set()
+    tables = [(board.table,) for board in BOARDS] + [row.tables for row in SCENARIOS]
+    hidden = "- /sys/class/drm\n- /sys/devices/platform/fdab0000.npu/drm\n/dev/dri/by-path/platform-fdab0000.npu-render -> ../renderD129"
+    tables.append((samples.ROCK5B_61, hidden))
+    for number, table in enumerate(tables):
+        system = System(build(tmp_path / str(number), *table))
+        collect(system, lambda event: None)
+        asked |= {path for _, path in system.answers}
+    unused = []
+    for _, globs in paths.ALLOWED:
+        for glob in globs:
+            pattern = re.compile(re.escape(glob).replace(r"\*", "[^/]*"))
+            if glob != "/proc/*/fd/*" and not any(pattern.fullmatch(path) for path in asked):
+                unused.append(glob)
+    assert unused == []
