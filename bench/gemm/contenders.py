@@ -147,6 +147,7 @@ def timed(run: Run, seconds: float) -> dict[str, Any]:
     own_time = time.process_time() - own_time
     return {
         "samples_us": samples,
+        "own_s": own_time,
         "window_s": time.perf_counter() - begun,
         "foreign_s": busy_seconds() - busy - own_time,
     }
