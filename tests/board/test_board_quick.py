@@ -26,7 +26,7 @@ from tests.board.tree import build
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PROGRAM = (
-    "import sys; from probes.system import System; from probes.facts import collect; from probes.findings import judge;"
+    "import sys; sys.path.insert(0, '.'); from probes.system import System; from probes.facts import collect; from probes.findings import judge;"
     "judge(collect(System(sys.argv[1]), lambda event: None))"
 )
 CALLS = "open,openat,openat2,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,chmod,fchmodat,chown"
@@ -41,7 +41,21 @@ def traced(tmp_path: Path, root: str) -> list[str]:
         pytest.skip("strace is not installed")
     log = tmp_path / "trace"
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [strace, "-f", "-qq", "-e", f"trace={CALLS}", "-o", str(log), sys.executable, "-c", PROGRAM, root]
+    command = [
+        strace,
+        "-f",
+        "-qq",
+        "-e",
+        f"trace={CALLS}",
+        "-o",
+        str(log),
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        PROGRAM,
+        root,
+    ]
     done = subprocess.run(command, cwd=CHECKOUT, env=env, capture_output=True, text=True, timeout=120, check=False)
     if "ptrace" in done.stderr and done.returncode:
         pytest.skip("this sandbox does not allow ptrace")
