@@ -137,18 +137,20 @@ class Cursor:
         self.spend(count, "key", name)
         marks = array("Q")
         unpack, data, longest = _U64.unpack_from, self.data, self.limits.string_bytes
-        position, last, first = self.position, self.size - 8, 0
-        for first in range(0, count, STRIDE):
-            marks.append(position)
-            for index in range(first, min(first + STRIDE, count)):
-                if position > last:
-                    raise self._bad_string(name, marks, index, position)
-                length = unpack(data, position)[0]
-                if length > longest:
-                    raise self._bad_string(name, marks, index, position)
-                position += 8 + length
-            if position > self._most:
-                break
+        position, first, index = self.position, 0, 0
+        try:
+            for first in range(0, count, STRIDE):
+                marks.append(position)
+                for index in range(first, min(first + STRIDE, count)):
+                    length = unpack(data, position)[0]
+                    if length > longest:
+                        raise self._bad_string(name, marks, index, position)
+                    position += 8 + length
+                if position > self._most:
+                    break
+        except struct.error:
+            # Past the end; asking before each string would cost an eighth of the time.
+            raise self._bad_string(name, marks, index, position) from None
         if position > self.size:
             raise self._bad_string(name, marks, min(first + STRIDE, count), position)
         if position > self._most:
