@@ -26,7 +26,8 @@ from tests.board.tree import build
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PROGRAM = (
-    "import sys; sys.path.insert(0, '.'); from probes.system import System; from probes.facts import collect; from probes.findings import judge;"
+    "import sys; sys.path.insert(0, '.');"
+    "from probes.system import System; from probes.facts import collect; from probes.findings import judge;"
     "judge(collect(System(sys.argv[1]), lambda event: None))"
 )
 CALLS = "open,openat,openat2,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,chmod,fchmodat,chown"
