@@ -94,7 +94,14 @@ def test_the_headers_are_good_cxx(tmp_path: Path) -> None:
     source = tmp_path / "client.cpp"
     source.write_text(
         '#include "rknn_api.h"\n#include "rknn_matmul_api.h"\n#include "rknn_mock.h"\n'
-        "int main() { rknn_matmul_ctx ctx = 0; return rknn_matmul_run(ctx) == RKNN_ERR_CTX_INVALID ? 0 : 1; }\n"
+        "#include <string>\n"
+        "int main() {\n"
+        "  rknn_matmul_ctx ctx = 0;\n"
+        '  bool names = get_type_string(RKNN_TENSOR_BFLOAT16) == std::string("BF16") &&\n'
+        '    get_matmul_type_string(RKNN_INT8_MM_INT4_TO_INT32) == std::string("RKNN_INT8_MM_INT4_TO_INT32") &&\n'
+        '    get_matmul_type_string(RKNN_INT8_MM_INT4_TO_FLOAT16) == std::string("UNKNOW");\n'
+        "  return names && rknn_matmul_run(ctx) == RKNN_ERR_CTX_INVALID ? 0 : 1;\n"
+        "}\n"
     )
     out = tmp_path / "client"
     command = ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{prefix / 'include'}"]

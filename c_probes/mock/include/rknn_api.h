@@ -47,6 +47,23 @@ typedef enum {
   RKNN_TENSOR_QNT_AFFINE_ASYMMETRIC = 2
 } rknn_tensor_qnt_type;
 
+/* Names of values, for programs that print them. The spelling UNKNOW is the one that programs know. */
+static inline const char *get_type_string(rknn_tensor_type type) {
+  static const char *const names[] = {"FP32",   "FP16",  "INT8",   "UINT8", "INT16", "UINT16",
+                                      "INT32", "UINT32", "INT64", "BOOL",  "INT4",  "BF16"};
+  return (unsigned)type < sizeof names / sizeof *names ? names[type] : "UNKNOW";
+}
+
+static inline const char *get_qnt_type_string(rknn_tensor_qnt_type type) {
+  static const char *const names[] = {"NONE", "DFP", "AFFINE"};
+  return (unsigned)type < sizeof names / sizeof *names ? names[type] : "UNKNOW";
+}
+
+static inline const char *get_format_string(rknn_tensor_format format) {
+  static const char *const names[] = {"NCHW", "NHWC", "NC1HWC2", "UNDEFINED"};
+  return (unsigned)format < sizeof names / sizeof *names ? names[format] : "UNKNOW";
+}
+
 typedef struct {
   uint32_t n_input;
   uint32_t n_output;
@@ -95,6 +112,15 @@ typedef struct {
 typedef struct {
   int64_t run_duration;
 } rknn_perf_run;
+
+typedef struct {
+  uint32_t index;
+  uint32_t shape_number;
+  rknn_tensor_format fmt;
+  char name[RKNN_MAX_NAME_LEN];
+  uint32_t dyn_range[RKNN_MAX_DYNAMIC_SHAPE_NUM][RKNN_MAX_DIMS];
+  uint32_t n_dims;
+} rknn_input_range;
 
 typedef struct {
   char string[1024];
@@ -152,6 +178,7 @@ RKNN_ABI_ASSERT(sizeof(rknn_init_extend) == 136);
 RKNN_ABI_ASSERT(sizeof(rknn_run_extend) == 24);
 RKNN_ABI_ASSERT(sizeof(rknn_perf_detail) == 16);
 RKNN_ABI_ASSERT(sizeof(rknn_perf_run) == 8);
+RKNN_ABI_ASSERT(sizeof(rknn_input_range) == 33040);
 RKNN_ABI_ASSERT(sizeof(rknn_custom_string) == 1024);
 RKNN_ABI_ASSERT(sizeof(rknn_input) == 32);
 RKNN_ABI_ASSERT(sizeof(rknn_output) == 24);
