@@ -78,7 +78,7 @@ test-arm: $(DEV)
 	@cd $(TOP) && RKNPU_KIT_ARM=1 $(PY) -m pytest -m arm $(ARGS)
 
 bench: $(READY) build
-	@cd $(TOP) && for script in bench/*.py; do $(PY) $$script || exit 1; done
+	@cd $(TOP) && for script in bench/[a-z]*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
 $(READY): pyproject.toml | have-venv
 	@echo 'setting up $(VENV), once' >&2
@@ -88,7 +88,7 @@ $(READY): pyproject.toml | have-venv
 	@touch $(READY)
 
 $(DEV): pyproject.toml $(READY)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '$(TOP)[dev]' || { \
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '$(TOP)[dev,engine]' || { \
 	echo 'pip could not install the development packages: is there a network?' >&2; exit 1; }
 	@touch $(DEV)
 

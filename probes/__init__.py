@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts and measurements of one board: pure parsers over a root path, thin readers, and the C probes run in children."""
+"""Facts and measurements of one board: pure parsers over a root path, thin readers, the C probes run in children."""

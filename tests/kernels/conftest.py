@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gemm_driver import build_driver
-from gemm_oracle import driver_vectors
 
 from bench.gemm.kernels import Kernels, build_library
+from tests.kernels.gemm_driver import build_driver
+from tests.kernels.gemm_oracle import driver_vectors
 
 HERE = {"x86_64": ("avx512-vnni", "avx-vnni", "avx2", "c"), "aarch64": ("neon-dot", "neon", "c")}
 

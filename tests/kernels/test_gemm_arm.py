@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from gemm_driver import build_driver, run_driver
+
+from tests.kernels.gemm_driver import build_driver, run_driver
 
 pytestmark = pytest.mark.arm
 

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from gemm_driver import build_driver, run_driver
 
 from bench.gemm.kernels import PATHS, SOURCES, Kernels
+from tests.kernels.gemm_driver import build_driver, run_driver
 
 SANITIZERS = {
     "address-undefined": ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0"),

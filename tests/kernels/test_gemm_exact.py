@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gemm_oracle import PAD, SENTINEL, product
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bench.gemm.kernels import PATHS, SOURCES, Kernels, build_library
+from tests.kernels.gemm_oracle import PAD, SENTINEL, product
 
 FILLS = ("random", "lowest", "highest", "corners")
 

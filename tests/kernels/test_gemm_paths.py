@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from gemm_driver import run_driver
 
 from bench.gemm.kernels import PATHS, Kernels
+from tests.kernels.gemm_driver import run_driver
 
 X86 = platform.machine() == "x86_64"
 on_x86 = pytest.mark.skipif(not X86, reason="x86-64 paths")

@@ -54,7 +54,8 @@ def test_a_missing_report_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_facts_of_any_shape_have_a_line() -> None:
-    for value in (1, 1.5, "x", True, [], {}, [1], [{"a": 1}], [None], {"a": []}):
+    values: tuple[Any, ...] = (1, 1.5, "x", True, [], {}, [1], [{"a": 1}], [None], {"a": []})
+    for value in values:
         for kind in ("plain", "hertz", "bytes", "gbps", "celsius", "clusters", "tenants", "libraries"):
             lines = fact_text({"value": value, "provenance": "read"}, kind)
             assert lines
