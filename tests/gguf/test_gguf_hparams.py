@@ -237,6 +237,15 @@ def test_the_offset_is_that_of_the_key(written: Write) -> None:
     assert problem.offset == raw.index(craft.key_u32("llama.attention.head_count", 0))
 
 
+@pytest.mark.parametrize(("n_rot", "sound"), [(8, True), (16, True), (18, False)])
+def test_qwen_may_turn_part_of_the_head_but_no_more_than_it(n_rot: int, sound: bool, written: Write) -> None:
+    name = "qwen2.rope.dimension_count"
+    keys = tiny_models.keys_of("qwen2") | {name: craft.key_u32(name, n_rot)}
+    found = check(written, tiny_models.assemble(keys, tiny_models.tensors_of("qwen2")))
+    assert (found.hparams is not None) == sound
+    assert [problem.code for problem in found.problems] == ([] if sound else ["NPU-F029"])
+
+
 def test_an_unknown_architecture_is_named_and_no_error_of_the_file(written: Write) -> None:
     raw = with_keys("llama", ("general.architecture", craft.key_text("general.architecture", "mam\x1b[31mba")))
     (problem,) = check(written, raw).problems

@@ -171,6 +171,12 @@ def test_hostile_text_is_shown_inert(written: Write, capsys: Capture) -> None:
         assert "NPU-F029" in page
 
 
+def test_long_text_is_cut(written: Write) -> None:
+    keys = tiny_models.keys_of("llama") | {"general.name": craft.key_text("general.name", "n" * 100_000)}
+    document = inspect(written(tiny_models.assemble(keys, tiny_models.tensors_of("llama")))).document
+    assert document["name"] == "n" * 200 + "..."
+
+
 def test_a_page_of_many_findings_stays_short(written: Write) -> None:
     keys = tiny_models.keys_of("llama") | {"llama.block_count": craft.key_u32("llama.block_count", 1000)}
     path = written(tiny_models.assemble(keys, tiny_models.tensors_of("llama")))
