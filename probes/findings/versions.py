@@ -42,7 +42,7 @@ class BadPair(NamedTuple):
 
 BAD_PAIRS = (
     BadPair(
-        (0, 8, 5), "librknnrt", (1, 5, 0), "Drivers up to 0.8.2 give wrong or failing w8a8 matmul with this runtime."
+        (0, 8, 5), "librknnrt", (2, 0, 0), "Drivers up to 0.8.2 give wrong or failing w8a8 matmul with this runtime."
     ),
     BadPair((0, 9, 6), "librkllmrt", (1, 0, 0), "librkllmrt needs the address windows that came with driver 0.9.6."),
 )
