@@ -66,6 +66,11 @@ double mock_chip_next(const mock_chip *chip, const mock_timing *timing) {
   return next_completion(chip, timing, &core);
 }
 
+double mock_chip_end(const mock_chip *chip, const mock_timing *timing, const mock_job *job) {
+  if (chip->head[job->core] != job) return INFINITY;
+  return chip->at + job->left * mock_chip_duration(timing, job, running_jobs(chip));
+}
+
 static void progress(mock_chip *chip, const mock_timing *timing, double until) {
   int running = running_jobs(chip);
   for (int i = 0; i < MOCK_MAX_CORES; i++) {

@@ -42,4 +42,7 @@ bool mock_chip_advance(mock_chip *chip, const mock_timing *timing, double now);
 /* When the next running job will end if nothing else is submitted; infinity when none runs. */
 double mock_chip_next(const mock_chip *chip, const mock_timing *timing);
 
+/* When this job will end if nothing else is submitted or ends before; infinity while it still waits in a queue. */
+double mock_chip_end(const mock_chip *chip, const mock_timing *timing, const mock_job *job);
+
 #endif

@@ -105,9 +105,11 @@ void mock_job_end(mock_job *job) {
     double now = mock_now();
     if (mock_chip_advance(&device.chip, timing, now)) pthread_cond_broadcast(&device.changed);
     if (job->done) break;
+    /* At someone else's end this job's own prospects change, so that is a moment to wake too, but not one to spin for. */
     double next = mock_chip_next(&device.chip, timing);
-    if (next - now > SPIN_SECONDS) {
-      struct timespec early = as_timespec(next - SPIN_SECONDS);
+    double margin = mock_chip_end(&device.chip, timing, job) <= next ? SPIN_SECONDS : 0;
+    if (next - now > margin) {
+      struct timespec early = as_timespec(next - margin);
       pthread_cond_timedwait(&device.changed, &device.lock, &early);
     } else {
       pthread_mutex_unlock(&device.lock);
