@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m probes capture FILE``: save what the probe reads of this board, for somebody else to look at."""
+"""``python -m probes capture [FILE]``: save what the probe reads of this board, for somebody else to look at."""
 
 from __future__ import annotations
 
@@ -46,7 +46,12 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 written, 2 usage.",
     )
     parser.add_argument(
-        "file", metavar="FILE", type=Path, help="the tar file to write, such as board.tar; must not exist"
+        "file",
+        metavar="FILE",
+        type=Path,
+        nargs="?",
+        default=Path("board.tar"),
+        help="the tar file to write (default: board.tar here); it must not exist",
     )
     parser.add_argument("--root", metavar="DIR", type=Path, default=Path("/"), help="capture this folder in place of /")
     parser.add_argument("--full", action="store_true", help="keep host name, serial numbers and user names in it")
