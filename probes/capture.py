@@ -71,6 +71,8 @@ def capture(system: System, out: Path, *, full: bool = False, names: Names | Non
     except FileExistsError:
         raise CaptureError(f"{out} exists; name another file, or remove it first") from None
     except OSError as error:
+        with contextlib.suppress(OSError):
+            out.unlink()  # ours, and not whole
         raise CaptureError(f"{out} cannot be written: {error.strerror or error}") from None
     refused = tuple(sorted({path.partition(" ")[2] for path in manifest["refused"]}))
     return Captured(out, len(files), out.stat().st_size, refused)

@@ -265,6 +265,20 @@ def test_a_capture_does_not_overwrite(tmp_path: Path) -> None:
     assert (tmp_path / "board.tar").read_bytes() == b"mine"
 
 
+def test_a_capture_that_cannot_be_finished_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object, **named: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tarfile.TarFile, "addfile", full)
+    with pytest.raises(CaptureError, match="No space left"):
+        capture(System(build(tmp_path / "root", samples.ROCK4D)), tmp_path / "board.tar", names=NAMES)
+    assert not (tmp_path / "board.tar").exists()
+    with pytest.raises(CaptureError, match="cannot be written"):
+        capture(System(tmp_path / "root"), tmp_path / "no" / "such" / "board.tar", names=NAMES)
+
+
 def crafted(place: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
     with tarfile.open(place, "w") as tar:
         for member, data in members:
