@@ -568,6 +568,14 @@ VERDICTS: tuple[Scenario, ...] = (
         "NPU-P015",
     ),
     Scenario(
+        "all completions are served by a little core",
+        "interrupt audit of a board with split nodes",
+        healthy(STUCK.replace("9000", "0")),
+        CLEAN,
+        also=("NPU-P016",),
+    ),
+    Scenario("completions on two cores", "interrupt audit", healthy(STUCK), CLEAN, never=("NPU-P016",)),
+    Scenario(
         "a laptop",
         "no board",
         (
