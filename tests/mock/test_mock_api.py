@@ -190,6 +190,7 @@ def test_per_channel_is_for_types_2_and_3_and_per_group_for_native_type_9(librar
         pass
     assert Matmul(library, 9, 1, 64, 32, b_quant=PER_GROUP, group_size=32).code == -5
     assert "only supported AC_layout: Native, B_layout: Native" in capfd.readouterr().err
+    assert Matmul(library, 3, 1, 64, 32, b_quant=PER_GROUP, group_size=32, **native).code == -5
     for group in (0, -32, 48):
         assert Matmul(library, 9, 1, 64, 32, b_quant=PER_GROUP, group_size=group, **native).code == -5
     assert "K: 64 must align group size: 48" in capfd.readouterr().err
@@ -224,9 +225,13 @@ def test_a_run_needs_all_three_operands_bound_and_their_memory_alive(library: c.
             assert f"{missing} is not bound" in capfd.readouterr().err
         matmul.bind("C")
         assert matmul.run() == 0
-        assert library.rknn_destroy_mem(matmul.ctx, matmul.memory.pop("B")) == 0
+        gone = matmul.memory.pop("B")
+        assert library.rknn_destroy_mem(matmul.ctx, gone) == 0
         assert matmul.run() == -5
         assert "the memory of B is destroyed" in capfd.readouterr().err
+        assert library.rknn_matmul_set_io_mem(matmul.ctx, gone, c.byref(matmul.io.B)) == -5
+        assert library.rknn_mem_sync(matmul.ctx, gone, 1) == -5
+        assert library.rknn_destroy_mem(matmul.ctx, gone) == -5
 
 
 def test_binding_judges_memory_and_attr(library: c.CDLL, small: Matmul) -> None:
@@ -339,6 +344,11 @@ def test_query_answers_versions_and_memory_and_refuses_short_buffers(
     assert library.rknn_query(small.ctx, 5, text, 511) == -5
     assert "info_len(511) < sizeof" in capfd.readouterr().err
     assert library.rknn_query(small.ctx, 6, text, 64) == 0
+    sizes = [small.io.A.size, small.io.B.size, small.io.C.size]
+    assert np.frombuffer(text.raw[:16], np.uint32).tolist() == [sizes[1], sum(sizes), sum(sizes), 0]
+    with Matmul(library, 2, 2, 32, 32, b_layout=NATIVE, ac_layout=NATIVE) as native:
+        assert library.rknn_query(native.ctx, 6, text, 64) == 0
+        assert np.frombuffer(text.raw[:16], np.uint32).tolist() == [1024, 0, 0, 0]
     assert library.rknn_query(small.ctx, 0, text, 512) == -5
     assert library.rknn_query(small.ctx, 5, None, 512) == -5
 
@@ -399,12 +409,22 @@ def test_larger_dynamic_shape_than_the_bound_memory_is_refused_at_the_run(librar
     ctx, attrs = c.c_uint64(), (IoAttr * 2)()
     info = Info(64, 32, 32, 2)
     assert library.rknn_matmul_create_dynamic_shape(c.byref(ctx), c.byref(info), 2, shapes, attrs) == 0
-    memory = {name: library.rknn_create_mem(ctx, getattr(attrs[0], name).size) for name in "ABC"}
-    for name in "ABC":
-        assert library.rknn_matmul_set_io_mem(ctx, memory[name], c.byref(getattr(attrs[0], name))) == 0
+    memory = {name: library.rknn_create_mem(ctx, getattr(attrs[1], name).size) for name in "ABC"}
+
+    def bind(a: int, result: int) -> None:
+        for name, which in (("A", a), ("B", 0), ("C", result)):
+            assert library.rknn_matmul_set_io_mem(ctx, memory[name], c.byref(getattr(attrs[which], name))) == 0
+
+    bind(0, 0)
     assert library.rknn_matmul_run(ctx) == 0
     assert library.rknn_matmul_set_dynamic_shape(ctx, c.byref(shapes[1])) == 0
+    bind(0, 1)
     assert library.rknn_matmul_run(ctx) == -5
+    memory["A"].contents.size = 32
+    bind(0, 1)
+    memory["A"].contents.size = attrs[1].A.size
+    bind(1, 1)
+    assert library.rknn_matmul_run(ctx) == 0
     library.rknn_matmul_destroy(ctx)
     for mem in memory.values():
         library.rknn_destroy_mem(0, mem)

@@ -93,6 +93,12 @@ def test_memo_sync_looks_again_only_after_a_sync() -> None:
         assert library.rknn_mem_sync(matmul.ctx, matmul.memory["B"], 1) == 0
         matmul.run()
         assert np.all(matmul.bytes("C").view(np.int32) == 2 * K)
+        other = library.rknn_create_mem(matmul.ctx, matmul.io.B.size)
+        assert library.rknn_mem_sync(matmul.ctx, other, 1) == 0  # as many syncs as the first memory has
+        assert library.rknn_matmul_set_io_mem(matmul.ctx, other, c.byref(matmul.io.B)) == 0
+        matmul.run()
+        assert not matmul.bytes("C").any()
+        assert library.rknn_destroy_mem(matmul.ctx, other) == 0
 
 
 def test_one_changed_byte_of_a_large_native_b_is_seen() -> None:

@@ -72,6 +72,39 @@ def test_per_channel_int32_brings_b_to_the_largest_scale_and_reports_it(library:
     assert error.max() > 0
 
 
+def test_scales_set_between_two_runs_count_in_the_second(library: c.CDLL) -> None:
+    a, b = ref.data(ref.KINDS[3], 4, 64, 32, 8, small=True)
+    with Matmul(library, 3, 4, 64, 32) as matmul:
+        plain = run(matmul, 3, a, b).astype(np.int64)
+        for name, value, factor in (("A", 2.0, 2), ("B", 2.0, 4), ("C", 4.0, 1)):
+            assert matmul.scales(name, np.array([value], np.float32)) == 0
+            assert matmul.run() == 0
+            got = ref.unpack_c(matmul.bytes("C").copy(), "i8", 4, 32, False)
+            assert np.array_equal(got, np.clip(ref.product(a, b) * factor, -128, 127)), name
+        assert np.array_equal(got, plain)
+    with Matmul(library, 2, 4, 64, 32, b_quant=PER_CHANNEL) as matmul:
+        first = run(matmul, 2, a, b)
+        assert np.array_equal(first, ref.product(a, b))
+        assert matmul.scales("B", np.where(np.arange(32) % 2, 1, 1 / 256).astype(np.float32)) == 0
+        assert matmul.run() == 0
+        got = ref.unpack_c(matmul.bytes("C").copy(), "i32", 4, 32, False)
+        assert np.array_equal(got[:, 1::2], first[:, 1::2])
+        assert not got[:, 0::2].any()  # B of at most 3 / 256 rounds to nothing at the common scale
+
+
+def test_subnormal_fp16_output_is_rounded_to_nearest_even(library: c.CDLL) -> None:
+    """Sums of odd numbers times 2^-25, half the smallest fp16 step, are all ties."""
+    a, b = np.ones((1, 32), np.int8), np.zeros((32, 64), np.int8)
+    b[0] = np.arange(64) % 15 - 7
+    b[1] = np.arange(64) // 15
+    for exponent in (-24, -25, -26):
+        with Matmul(library, 15, 1, 32, 64) as matmul:
+            assert matmul.scales("A", np.array([2.0**exponent], np.float32)) == 0
+            got = run(matmul, 15, a, b)
+        want = (ref.product(a, b) * 2.0**exponent).astype(np.float16)
+        assert np.array_equal(got, want), exponent
+
+
 def test_without_params_every_scale_is_one(library: c.CDLL) -> None:
     common = c.c_float(-1)
     a, b = ref.data(ref.KINDS[2], 3, 32, 32, 3)
