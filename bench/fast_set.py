@@ -22,9 +22,7 @@ GEMM = replace(
     gemm.SPEC,
     plan=_plan(("gemm", "mm_peak", ("--shape", SMALL, "--layout", "both", "--quant", "both", "--seconds", "0.12"))),
 )
-SCALING = replace(
-    scaling.SPEC, plan=_plan(("scaling", "mm_concurrent", ("--shape", "256x2048x2048", "--seconds", "0.06")))
-)
+SCALING = replace(scaling.SPEC, plan=_plan(("scaling", "mm_concurrent", ("--shape", SMALL, "--seconds", "0.09"))))
 COST = replace(cost.SPEC, plan=_plan(("cost", "mm_cost", ("--part", "fixed", "--quick", "--seconds", "0.03"))))
 MASKS = replace(scaling.SPEC, name="masks", plan=_plan(("masks", "mm_masks", ("--seconds", "0.1"))))
 GRID = replace(gemm.SPEC, name="grid", plan=_plan(("grid", "mm_grid", ("--quick", "--type", "2", "--seconds", "0.02"))))

@@ -103,6 +103,8 @@ def _cut_short(report_file: Path) -> str | None:
     """The step at which the newest earlier run in the same folder was cut short, if it was."""
     try:
         logs = sorted(report_file.parent.glob("*" + LOG_SUFFIX), key=lambda path: path.stat().st_mtime)
+        if logs and logs[-1].stat().st_size == 0:
+            return "before its first step, while facts were read"
         return interrupted_step(logs[-1]) if logs else None
     except OSError:
         return None

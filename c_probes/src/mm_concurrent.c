@@ -11,7 +11,7 @@ static const char method[] =
     "For n = 1 to the number of cores: n contexts, each with a core mask of one bit and its own data, created, "
     "bound, warmed and checked beforehand; n threads start together behind a barrier and each makes the same "
     "number of runs. Aggregate rate = work done while all n contexts were running / length of that common window "
-    "(latest start to earliest end; a run across its edge counts by the share of its time inside). After the "
+    "(latest end of a first run to earliest end; a run across its edge counts by the share of its time inside). After the "
     "last burst every element of every C is compared with an exact oracle. One failed worker voids the row. "
     "Scaling is against n = 1 of the same run. Spoiled by low clocks, heat, fewer free CPU cores than contexts, "
     "and any other user of the NPU or the memory.";
@@ -102,8 +102,9 @@ static bool take_burst(const struct crew *crew, int sample, struct scaling_row *
   for (int i = 0; i < crew->count; i++) {
     const struct worker *w = &crew->workers[i];
     const double end = w->ends_us[w->runs_done - 1];
-    bursts[i] = (struct burst){w->start_us, w->ends_us, w->runs_done};
-    first = w->start_us < first ? w->start_us : first;
+    const struct burst whole = {w->start_us, w->ends_us, w->runs_done};
+    bursts[i] = burst_settled(&whole);
+    first = bursts[i].start_us < first ? bursts[i].start_us : first;
     last = end > last ? end : last;
     result->context_us[i][sample] = (end - w->start_us) / w->runs_done;
     sum += result->context_us[i][sample];

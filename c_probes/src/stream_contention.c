@@ -7,7 +7,7 @@
 #include "host_team.h"
 #include "stream.h"
 
-enum { ROUNDS = 7 };
+enum { ROUNDS = 7, MOST_ROUNDS = 28, SHORTEST_PHASE_US = 60000 };
 
 /* Pieces of CPU work per us in a window, over all threads. */
 static double host_rate(const struct host_team *team, double from, double to) {
@@ -64,7 +64,7 @@ static bool one_round(struct crew *crew, struct host_team *team, int runs, doubl
   const bool good = crew_burst(crew, runs);
   host_team_stop(team);
   common(crew, team, &from, &to);
-  if (!good || !(to > from)) return false;
+  if (!good || !(to > from)) return false; /* on a busy machine the two may miss each other: made again */
   round->host_beside = host_rate(team, from, to);
   round->npu_beside = npu_rate(crew, from, to);
   return true;
@@ -114,7 +114,7 @@ static void measure_kind(struct session *session, struct worker *workers, int co
   struct round rounds[ROUNDS];
   struct crew crew;
   int done = 0;
-  const double phase_us = session->options->seconds * 1e6 / 4;
+  const double phase_us = fmax(SHORTEST_PHASE_US, session->options->seconds * 1e6 / 4);
   const bool memory = host_team_make(&team, kind, threads);
   if (!memory) matmul_fail(&workers[0].m, "could-not-run", "no memory for the arrays of %d CPU threads", threads);
   bool good = memory;
@@ -125,7 +125,8 @@ static void measure_kind(struct session *session, struct worker *workers, int co
       const double run_us = fmax(1, (workers[0].ends_us[1] - workers[0].start_us) / 2);
       const int runs = (int)fmax(4, fmin(MAX_BURST_RUNS, phase_us / run_us));
       for (int i = 0; i < count; i++) matmul_reset_C(&workers[i].m);
-      while (done < ROUNDS && one_round(&crew, &team, runs, phase_us, &rounds[done])) done++;
+      for (int i = 0; i < MOST_ROUNDS && done < ROUNDS && !workers[0].m.verdict; i++)
+        done += one_round(&crew, &team, runs, phase_us, &rounds[done]);
       for (int i = 0; i < count; i++) matmul_check(&workers[i].m, "last run beside the CPU", NULL, 0);
     }
     crew_stop(&crew);

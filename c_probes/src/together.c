@@ -62,7 +62,8 @@ static bool take(const struct crew *crew, struct together *found) {
   double window_us, runs, sum = 0;
   for (int i = 0; i < crew->count; i++) {
     const struct worker *w = &crew->workers[i];
-    bursts[i] = (struct burst){w->start_us, w->ends_us, w->runs_done};
+    const struct burst whole = {w->start_us, w->ends_us, w->runs_done};
+    bursts[i] = burst_settled(&whole);
     sum += (w->ends_us[w->runs_done - 1] - w->start_us) / w->runs_done;
   }
   if (!common_window(bursts, crew->count, &window_us, &runs)) return false;
@@ -81,7 +82,7 @@ bool together_measure(struct session *session, struct crew *crew, double seconds
     slowest = fmax(slowest, (w->ends_us[1] - w->start_us) / 2);
   }
   const double burst_us = fmax(SHORTEST_BURST_US, seconds * 1e6 / BURSTS);
-  const double runs = fmax(2, fmin(MAX_BURST_RUNS, ceil(burst_us / slowest)));
+  const double runs = fmax(3, fmin(MAX_BURST_RUNS, ceil(burst_us / slowest)));
   found->runs = (int)runs;
   session_step(session, "%d contexts together, %d runs each in a burst", crew->count, found->runs);
   while (found->samples < BURSTS) {

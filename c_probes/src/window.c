@@ -23,3 +23,8 @@ bool common_window(const struct burst *bursts, int count, double *window_us, dou
   *window_us = to - from;
   return true;
 }
+
+struct burst burst_settled(const struct burst *burst) {
+  if (burst->runs < 2) return *burst;
+  return (struct burst){burst->ends_us[0], burst->ends_us + 1, burst->runs - 1};
+}

@@ -19,4 +19,9 @@ struct burst {
  * overlap. */
 bool common_window(const struct burst *bursts, int count, double *window_us, double *runs_inside);
 
+/* The same burst from the end of its first run on, where it has more than one. A run that waited in a queue for others
+ * counts by its time, the waiting included; at the beginning of a burst, when a queue fills, that would make contexts
+ * that work one after the other look faster than one alone. */
+struct burst burst_settled(const struct burst *burst);
+
 #endif

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run that is killed at any moment leaves a readable log, no child and a free lock; the next run names the step."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from probes.__main__ import _cut_short
+from probes.lock import NpuLock
+from tests.measure.conftest import CHECKOUT
+
+CHOSEN = [word for name in ("types", "scaling", "cost", "leaks") for word in ("--only", name)]
+TIMES = 20
+
+
+def processes_with(mark: str) -> list[int]:
+    """Every process whose environment holds ``mark``: the run and all that it started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if mark.encode() in (entry / "environ").read_bytes() and (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def start(folder: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], dict[str, str]]:
+    env = {**os.environ, "RKNPU_KIT_LOCK": str(folder / "npu.lock"), "RKNN_MOCK_TIMING": "campaign"}
+    command = [sys.executable, "-m", "probes", "--mock", "--output", str(folder / "out"), *arguments]
+    run = subprocess.Popen(command, cwd=CHECKOUT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return run, env
+
+
+def test_twenty_runs_killed_at_random_moments(built: Path, tmp_path: Path) -> None:
+    moments = random.Random(1)
+    named: set[str] = set()
+    for number in range(TIMES):
+        folder = tmp_path / str(number)
+        run, env = start(folder, *CHOSEN)
+        deadline = time.monotonic() + 120
+        while not list(folder.glob("out/*.events.jsonl")):
+            assert time.monotonic() < deadline
+            assert run.poll() is None
+            time.sleep(0.02)
+        time.sleep(moments.uniform(0, 3.5))
+        assert run.poll() is None, "the run was over before it was killed"
+        run.send_signal(signal.SIGKILL)
+        assert run.wait(timeout=30) == -signal.SIGKILL
+
+        deadline = time.monotonic() + 30
+        while left := processes_with(env["RKNPU_KIT_LOCK"]):
+            assert time.monotonic() < deadline, f"processes {left} outlived the run"
+            time.sleep(0.05)
+        with NpuLock(folder / "npu.lock"):
+            pass
+        (log,) = folder.glob("out/*.events.jsonl")
+        lines = log.read_bytes().split(b"\n")  # the last one may be cut off
+        events = [json.loads(line) for line in lines[:-1]]
+        assert not events or events[0]["event"] == "run-started"
+        step = _cut_short(folder / "out" / "report.json") or ""
+        assert step
+        named.add(step)
+    assert len(named) > 3, "the moments should have fallen into different steps"
+
+    after, _ = start(folder, "--level", "quick")
+    assert after.wait(timeout=120) == 0
+    (report,) = folder.glob("out/report-*.json")
+    (finding,) = [f for f in json.loads(report.read_text())["findings"] if f["code"] == "NPU-S003"]
+    assert step in finding["what"]
