@@ -34,7 +34,7 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
         "<address>",
     ),
 )
-_COMMON = frozenset(
+COMMON = frozenset(
     {
         *("root", "localhost", "localdomain", "linux", "kernel", "board", "user", "admin", "test", "none", "unknown"),
         *("npu", "cpu", "ddr", "gpu", "soc", "rockchip", "rknpu", "rocket", "vendor", "mainline", "driver", "memory"),
@@ -58,7 +58,7 @@ class Names:
         rows = []
         for names, mark in ((self.serials, "<serial>"), (self.hosts, "<host>"), (self.users, "<user>")):
             kept = sorted(
-                {name for name in names if len(name) > 1 and name.lower() not in _COMMON}, key=len, reverse=True
+                {name for name in names if len(name) > 1 and name.lower() not in COMMON}, key=len, reverse=True
             )
             if kept:
                 words = "|".join(re.escape(name) for name in kept)

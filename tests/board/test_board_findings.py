@@ -24,6 +24,7 @@ from reports.catalogue import board as catalogue
 from reports.contract import Fact, Finding, Severity, by_cause
 from tests.board import samples
 from tests.board.expected import BOARDS
+from tests.board.parts import RKNPU_UEVENT
 from tests.board.scenarios import SCENARIOS
 from tests.board.table import Known, found
 from tests.board.tree import build, drm
@@ -143,7 +144,7 @@ def test_only_a_tree_that_says_so_is_an_rk3588(entries: list[str]) -> None:
 def test_no_node_number_decides_anything(card: int, render: int, tmp_path: Path) -> None:
     usual = look(tmp_path / "usual", samples.ROCK5B_61)
     cut = "- /sys/class/drm/card1\n- /sys/class/drm/renderD129\n- /sys/devices/platform/fdab0000.npu/drm\n- /dev/dri"
-    uevent = samples.RKNPU_UEVENT.format(at="fdab0000", soc="rk3588")
+    uevent = RKNPU_UEVENT.format(at="fdab0000", soc="rk3588")
     mali = drm("renderD129" if render != 129 else "renderD128", 129, "platform/fb000000.gpu", "DRIVER=panthor")
     sheet = look(
         tmp_path / "moved",

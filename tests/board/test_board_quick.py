@@ -53,6 +53,7 @@ def traced(tmp_path: Path, root: str) -> list[str]:
         sys.executable,
         "-I",
         "-S",
+        "-B",
         "-c",
         PROGRAM,
         root,
