@@ -15,7 +15,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP))  # this is run as a script too
 
-from bench.fast_set import FAST, NO_CLIFF  # noqa: E402
+from bench.small_set import FAST, NO_CLIFF  # noqa: E402
 from probes.library_choice import mock_environment  # noqa: E402
 from probes.measure import measure  # noqa: E402
 from probes.measurements import Setting  # noqa: E402

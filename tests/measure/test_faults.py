@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.fast_set import FAST, GEMM, GRID, LIMITS, MASKS, NO_CLIFF, SCALING
+from bench.small_set import FAST, GEMM, GRID, LIMITS, MASKS, NO_CLIFF, SCALING
 from probes.measurements import memory
 from probes.measurements.types import SPEC
 from probes.native import NativeProbe
