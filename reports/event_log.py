@@ -12,12 +12,13 @@ from typing import Any
 from reports.contract import Fact, Finding, JsonValue, Measurement, finite
 from reports.events import Breadcrumb, Event, Progress, RunEnded, RunStarted
 from reports.files import OutputError
+from reports.redact import redact
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 
 
 class EventLogSink:
-    """Writes every event but progress. ``full`` keeps personal data, as in the report."""
+    """Writes every event but progress, redacted like the report unless ``full`` keeps personal data."""
 
     def __init__(self, path: Path, *, force: bool = False, full: bool = False) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if force else os.O_EXCL)
@@ -32,7 +33,14 @@ class EventLogSink:
     def handle(self, event: Event, at: float) -> None:
         if isinstance(event, Progress):
             return
-        line = json.dumps({"at": round(at, 6), **event_as_json(event, full=self._full)}, ensure_ascii=True)
+        document = event_as_json(event, full=self._full)
+        if not self._full:
+            document = (
+                redact({"facts": {event.key: document}})["facts"][event.key]
+                if isinstance(event, Fact)
+                else redact(document)
+            )
+        line = json.dumps({"at": round(at, 6), **document}, ensure_ascii=True)
         data = line.encode("ascii") + b"\n"
         while data:
             data = data[os.write(self._handle, data) :]

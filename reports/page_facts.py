@@ -27,6 +27,7 @@ PAGE_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
             ("DDR by theory", "ddr.theoretical_gbps", "gbps"),
             ("hottest zone", "thermal.max_c", "celsius"),
             ("open files", "limits.nofile_soft", "plain"),
+            ("rights", "privilege.note", "plain"),
         ),
     ),
     (

@@ -44,6 +44,14 @@ def test_personal_data_stays_out_of_the_log_unless_asked_for(tmp_path: Path, eve
     assert "0123456789abcdef" in (tmp_path / "b").read_text()
 
 
+def test_home_folders_in_any_event_are_hidden_unless_asked_for(tmp_path: Path) -> None:
+    events: list[Event] = [RunStarted({}), Breadcrumb("gemm", "load /home/somebody/librknnrt.so")]
+    write(tmp_path / "a", events)
+    write(tmp_path / "b", events, full=True)
+    assert "somebody" not in (tmp_path / "a").read_text()
+    assert "/home/somebody/librknnrt.so" in (tmp_path / "b").read_text()
+
+
 def test_a_run_that_ended_names_no_step(tmp_path: Path, events: list[Event]) -> None:
     write(tmp_path / "log", events)
     assert interrupted_step(tmp_path / "log") is None
