@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# make probe    what this board is, what its NPU can do, what is wrong (LEVEL=quick|medium, ARGS="...")
+# make probe    what this board is, what its NPU can do, what is wrong (LEVEL=quick|medium|long, ARGS="--only gemm ...")
 # make test     every test
 # make help     the rest
 SHELL := /bin/sh
