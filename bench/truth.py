@@ -5,8 +5,8 @@
 mock's README states (time = fixed + max(compute, memory), each stretched by the contexts that run together), and not
 read back from the mock. Each probe runs several times; rounds in which other processes used the CPUs are set aside as
 long as enough are left, and the median of what is left is compared. From a round on a busy machine the best sample is
-taken in place of the median (but for scaling): what others take only ever slows a run down. Exit code 1 when a figure of idle rounds is
-more than 3 % off; figures from busy rounds are shown and compared, and do not decide.
+taken in place of the median (but for scaling): what others take only ever slows a run down. Exit code 1 when a figure
+of idle rounds is more than 3 % off; figures from busy rounds are shown and compared, and do not decide.
 """
 
 from __future__ import annotations

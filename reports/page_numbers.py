@@ -11,6 +11,14 @@ from reports.text import inert, table, wrapped
 Row = dict[str, Any]
 SHORT = {"native": "nat", "norm": "norm", "tp_norm": "tp"}
 _SHOWN_M = (1, 512)
+_REASON_WORDS = {
+    "background load": "load",
+    "cold first run": "cold",
+    "clock unknown": "clock?",
+    "swap activity": "swap",
+    "conditions unknown": "conditions?",
+}
+_TYPE_WORDS = (("bfloat16", "bf16"), ("float16", "f16"), ("float32", "f32"), ("int", "i"))
 
 
 def number_tables(rows: Sequence[Row], mark: str, width: int) -> list[str]:
@@ -34,6 +42,15 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
+def type_words(row: Row) -> str:
+    """The matmul type in short: ``i8*i8>i32`` for int8_int8_int32."""
+    name = inert(parameter(row, "type_name"))
+    for long_word, short in _TYPE_WORDS:
+        name = name.replace(long_word, short)
+    parts = name.split("_")
+    return f"{parts[0]}*{parts[1]}>{parts[2]}" if len(parts) == 3 else name
+
+
 def proof(row: Row) -> str:
     """How the result behind a number was judged, or how the row ended."""
     verdict = row.get("verdict")
@@ -43,9 +60,10 @@ def proof(row: Row) -> str:
 
 
 def valid(row: Row) -> str:
-    """``yes``, or ``no`` with the first words of each reason; the figures behind them are in the report."""
+    """``yes``, or ``no`` with a word for each reason; the figures behind them are in the report."""
     validity = row.get("validity") or {}
-    reasons = [str(reason).partition(":")[0] for reason in validity.get("reasons") or []]
+    firsts = [str(reason).partition(":")[0] for reason in validity.get("reasons") or []]
+    reasons = [_REASON_WORDS.get(first, first) for first in firsts]
     return "yes" if validity.get("valid") else "no: " + inert(", ".join(reasons), 40)
 
 
@@ -81,7 +99,7 @@ def _sides(left: int, right: int, end: int) -> tuple[str, ...]:
 
 def _family(row: Row) -> tuple[str, ...]:
     layouts = (SHORT.get(str(parameter(row, key)), inert(parameter(row, key))) for key in ("B_layout", "AC_layout"))
-    return (inert(parameter(row, "type_name")), *layouts, inert(parameter(row, "B_quant")).removeprefix("per_"))
+    return (type_words(row), *layouts, inert(parameter(row, "B_quant")).removeprefix("per_"))
 
 
 def _ceilings(rows: Sequence[Row]) -> list[str]:
@@ -187,7 +205,7 @@ _LIMITS = ("accepted", "right", "fast")
 def _limits(rows: Sequence[Row]) -> list[str]:
     found: dict[tuple[str, str], dict[str, str]] = {}
     for row in _of(rows, "shape_limit", "shape_alignment"):
-        cells = found.setdefault((inert(parameter(row, "type_name")), inert(parameter(row, "dimension"))), {})
+        cells = found.setdefault((type_words(row), inert(parameter(row, "dimension"))), {})
         if row.get("name") == "shape_alignment":
             cells["align"] = number(row.get("median"))
         elif row.get("median") is None:
@@ -269,6 +287,9 @@ def _cpu(rows: Sequence[Row]) -> list[str]:
     ]
     lines = table(rates, ("CPUs", "split", "GOPS", "+-%", "proof", "valid"), _sides(2, 2, 2)) if rates else []
     clocks = [f"cpu {inert(parameter(row, 'cpu'))}: {number(row.get('median'))}" for row in _of(rows, "cpu_clock")]
+    for row in _of(rows, "cpu_pinning"):
+        best, whole = inert(parameter(row, "cpus")), inert(parameter(row, "against"))
+        lines.append(f"  CPUs {best} alone give {number(row.get('median'))} times what {whole} give with even shares")
     if clocks:
         lines += wrapped("MHz " + ", ".join(clocks), "      ", 98, "  ")
     return lines
@@ -310,7 +331,7 @@ def _soak(rows: Sequence[Row]) -> list[str]:
 
 _TABLES: tuple[tuple[str, Callable[[Sequence[Row]], list[str]]], ...] = (
     ("Scaling law", _fit),
-    ("GEMM ceiling of one core: share of the rated figure, ridge in operations per byte, TOPS by M", _ceilings),
+    ("GEMM ceiling of one core; share of rated, ridge in operations per byte, TOPS by M", _ceilings),
     ("Core masks", _masks),
     ("Cost of calls", _costs),
     ("Shape limits, found by trying", _limits),
@@ -321,7 +342,7 @@ _TABLES: tuple[tuple[str, Callable[[Sequence[Row]], list[str]]], ...] = (
     ("CPU sets of this machine at the same work", _cpu),
     ("Full load over minutes", _soak),
 )
-_OWN_LINES = ("gemm_rate", "core_scaling", "dtype_support", "run_time", "cpu_pinning")
+_OWN_LINES = ("gemm_rate", "core_scaling", "dtype_support", "run_time")
 """Shown elsewhere on the page, or as part of another row."""
 
 KNOWN = frozenset(
@@ -329,6 +350,6 @@ KNOWN = frozenset(
         *_OWN_LINES,
         *("gemm_ceiling", "core_scaling_fit", "core_mask", "run_cost", "run_buckets", "shape_limit", "shape_alignment"),
         *("npu_stream", "npu_stream_share", "contention", "npu_memory", "soak"),
-        *("cpu_bandwidth", "cpu_bandwidth_share", "cpu_rate", "cpu_clock"),
+        *("cpu_bandwidth", "cpu_bandwidth_share", "cpu_rate", "cpu_clock", "cpu_pinning"),
     )
 )

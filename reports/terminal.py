@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reports.page_facts import PAGE_SECTIONS, fact_text
-from reports.page_numbers import SHORT, number, number_tables, parameter, proof, spread, valid
+from reports.page_numbers import SHORT, number, number_tables, parameter, proof, spread, type_words, valid
 from reports.text import inert, table, wrapped
 
 _COLOURS = {
@@ -169,7 +169,7 @@ def _rate_row(row: dict[str, Any]) -> list[str]:
     run = row.get("evidence", {}).get("run_us") or {}
     run_us = run.get("median")
     return [
-        inert(parameter(row, "type_name")),
+        type_words(row),
         *(inert(parameter(row, key)) for key in ("M", "K", "N")),
         *(SHORT.get(str(parameter(row, key)), inert(parameter(row, key))) for key in ("B_layout", "AC_layout")),
         inert(parameter(row, "B_quant")).removeprefix("per_"),
