@@ -212,7 +212,7 @@ def _limits(rows: Sequence[Row]) -> list[str]:
             cells["note"] = proof(row)
         else:
             more = ">=" if _evidence(row, "at_least") else ""
-            cells[str(parameter(row, "limit"))] = more + str(int(row["median"]))
+            cells[str(parameter(row, "limit"))] = more + number(row["median"])
     made = [
         [*key, *(cells.get(limit, "-") for limit in _LIMITS), cells.get("align", "-"), cells.get("note", "")]
         for key, cells in found.items()
