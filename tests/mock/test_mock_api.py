@@ -262,6 +262,18 @@ def test_memory_has_an_fd_is_zeroed_and_goes_once(library: c.CDLL, small: Matmul
     assert not library.rknn_create_mem(small.ctx, 0)
 
 
+def test_a_client_that_writes_over_the_fd_loses_no_file_of_its_own(library: c.CDLL, small: Matmul) -> None:
+    mine = os.memfd_create("mine")
+    mem = library.rknn_create_mem(small.ctx, 64)
+    made = mem.contents.fd
+    mem.contents.fd = mine
+    assert library.rknn_destroy_mem(small.ctx, mem) == 0
+    os.fstat(mine)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(made)
+    os.close(mine)
+
+
 def test_create_mem2_takes_known_flags_only_and_no_context_when_asked(library: c.CDLL, small: Matmul) -> None:
     for flags in (0, 1, 2, 4, 5, 6):
         assert library.rknn_destroy_mem(small.ctx, library.rknn_create_mem2(small.ctx, 64, flags)) == 0
@@ -292,6 +304,10 @@ def test_memory_from_an_fd_honours_the_offset(library: c.CDLL, small: Matmul) ->
         assert os.fstat(fd).st_size == 65536  # the client's own fd stays open
         for bad in ((-1, base, 64, 0), (fd, None, 64, 0), (fd, base, 0, 0), (fd, base, 64, -1), (9999, base, 64, 0)):
             assert not library.rknn_create_mem_from_fd(small.ctx, *bad), bad
+        for past in ((fd, base, 65537, 0), (fd, base, 1, 65536), (fd, base, 2**32 - 1, 2**31 - 1)):
+            assert not library.rknn_create_mem_from_fd(small.ctx, *past), past
+        whole = library.rknn_create_mem_from_fd(small.ctx, fd, base, 65536, 0)
+        assert library.rknn_destroy_mem(small.ctx, whole) == 0
         del view
     os.close(fd)
 

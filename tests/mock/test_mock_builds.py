@@ -88,7 +88,8 @@ def test_a_client_of_the_public_headers_builds_with_pkg_config_and_runs(cases: P
     assert "156 cases, 0 wrong" in run([program, cases], **libraries(prefix))
 
 
-def test_the_headers_are_good_cxx(tmp_path: Path) -> None:
+@pytest.mark.parametrize("standard", ["c++98", "c++11", "c++20"])
+def test_the_headers_are_good_cxx(tmp_path: Path, standard: str) -> None:
     need("c++")
     prefix = install("plain")
     source = tmp_path / "client.cpp"
@@ -104,7 +105,7 @@ def test_the_headers_are_good_cxx(tmp_path: Path) -> None:
         "}\n"
     )
     out = tmp_path / "client"
-    command = ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{prefix / 'include'}"]
+    command = ["c++", f"-std={standard}", "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{prefix / 'include'}"]
     run([*command, source, "-o", out, f"-L{prefix / 'lib'}", "-lrknnrt"])
     run([out], **libraries(prefix))
 

@@ -256,3 +256,13 @@ def test_every_persona_names_its_doubts() -> None:
     assert {persona.name: set(persona.types) for persona in personas} == TYPES
     timing = {entry.name for entry in mock.timing_sets(BUILD / "mock" / "librknnrt.so")}
     assert {persona.timing for persona in personas} <= timing
+
+
+def test_memory_is_destroyed_with_ctx_0_only_where_memory_without_a_context_exists() -> None:
+    for version in VERSIONS:
+        library = load(version)
+        with Matmul(library, 2, 1, 32, 32) as matmul:
+            mem = library.rknn_create_mem(matmul.ctx, 64)
+            old = version in {"1.5.2", "1.6.0"}
+            assert library.rknn_destroy_mem(0, mem) == (-7 if old else 0)
+            assert library.rknn_destroy_mem(matmul.ctx, mem) == (0 if old else -5)

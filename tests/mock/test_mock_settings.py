@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes as c
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from c_probes import mock
 from tests.mock.mock_client import BUILD, ROOT, Matmul, load
 
 PROGRAM = f"""
@@ -43,7 +45,22 @@ def start(**environment: str) -> subprocess.CompletedProcess[str]:
         ("faults", "no-such-fault", ["unknown fault", "no-such-fault", "c-zero", "fd-leak"]),
         ("faults", "c-zero:colour=1", ["fault c-zero", "colour", "type=0", "after=0"]),
         ("faults", "c-zero:type=many", ["fault c-zero", "type", "many", "no number"]),
-        ("faults", "fail:call=rknn_dance", ["fault fail", "rknn_dance", "no entry point"]),
+        (
+            "faults",
+            "fail:call=rknn_dance",
+            ["fault fail", "rknn_dance", "no entry point", "rknn_mem_sync", "rknn_B_normal_layout_to_native_layout"],
+        ),
+        ("faults", "c-zero:type=99", ["fault c-zero", "type=99"]),
+        ("faults", "c-zero:type=13", ["fault c-zero", "type=13", "valid: 1 to 12, 15"]),
+        ("faults", "type-refused:type=0", ["fault type-refused", "type=0", "valid: 1 to 12, 15"]),
+        ("faults", "fail:code=0", ["fault fail", "code=0"]),
+        ("faults", "fail:n=0", ["fault fail", "n=0", "from 1"]),
+        ("faults", "fail:n=1.5", ["fault fail", "n=1.5", "whole"]),
+        ("faults", "hang:code=1", ["fault hang", "code", "call=NAME n=1 every=0"]),
+        ("faults", "clock-low:factor=0", ["fault clock-low", "factor=0"]),
+        ("faults", "thermal:floor=2", ["fault thermal", "floor=2", "to 1"]),
+        ("faults", "thermal:floor=nan", ["fault thermal", "nan", "no number"]),
+        ("faults", "jitter:percent=-5", ["fault jitter", "percent=-5"]),
         ("faults", "mask-ignored:x=1", ["fault mask-ignored", "none"]),
         ("timing", "warp", ["unknown timing", "warp", "campaign", "off"]),
         ("timing", "campaign,speed=9", ["unknown timing parameter", "speed", "fixed_us"]),
@@ -53,6 +70,9 @@ def start(**environment: str) -> subprocess.CompletedProcess[str]:
         ("arithmetic", "approximate", ["arithmetic", "approximate", "exact", "skip"]),
         ("memo", "maybe", ["memo", "maybe", "sync"]),
         ("threads", "0", ["threads", "from 1"]),
+        ("threads", "1.5", ["threads", "1.5", "whole"]),
+        ("personna", "rk3588", ["unknown variable RKNN_MOCK_PERSONNA", "RKNN_MOCK_PERSONA", "RKNN_MOCK_KERNEL"]),
+        ("persona_", "", ["unknown variable RKNN_MOCK_PERSONA_;", "RKNN_MOCK_PERSONA"]),
         ("int16", "clamp", ["int16", "saturate", "wrap"]),
         ("kernel", "abacus", ["abacus"]),
         ("config", "/nonexistent/mock.conf", ["/nonexistent/mock.conf", "No such file"]),
@@ -96,6 +116,7 @@ def configured(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
         ("limits.types = 2;3\n", ["line 1", "commas"]),
         ("limits.k_max_i8 = lots\n", ["line 1", "k_max_i8"]),
         ("limits.refusal_code = 5\n", ["line 1", "refusal_code"]),
+        ("limits.contexts = 5000\n", ["line 1", "contexts", "4096"]),
         ("timing.gemm = 2,4096,4096,4096,native\n", ["line 1", "timing.gemm"]),
         ("timing.gemm = 2,4096,4096,4096,native,-1\n", ["line 1", "timing.gemm"]),
         ("timing.rate_i8_norm = fast\n", ["line 1", "rate_i8_norm"]),
@@ -213,10 +234,33 @@ def test_any_text_is_taken_or_refused_with_one_line(library: c.CDLL, lines: list
 )
 @settings(max_examples=150, deadline=None)
 def test_a_number_is_taken_exactly_when_it_lies_in_its_range(library: c.CDLL, key: str, value: float) -> None:
-    low, high = {"threads": (1, 64), "limits.contexts": (0, 1e6), "limits.k_max_i8": (0, 1e9)}.get(
+    low, high = {"threads": (1, 64), "limits.contexts": (0, 4096), "limits.k_max_i8": (0, 1e9)}.get(
         key, (0, sys.float_info.max)
     )
-    assert (check(library, f"{key} = {value!r}") is None) == (low <= value <= high)
+    fits = low <= value <= high and (key.startswith("timing.") or value.is_integer())
+    assert (check(library, f"{key} = {value!r}") is None) == fits
+
+
+@given(key=st.sampled_from(["limits.contexts", "threads", "limits.k_max_i8"]), value=st.integers(-2, 5000))
+@settings(max_examples=100, deadline=None)
+def test_a_whole_number_is_taken_exactly_when_it_lies_in_its_range(library: c.CDLL, key: str, value: int) -> None:
+    low, high = {"threads": (1, 64), "limits.contexts": (0, 4096)}.get(key, (0, 10**9))
+    assert (check(library, f"{key} = {value}") is None) == (low <= value <= high)
+
+
+def test_the_defaults_of_every_fault_are_taken_when_written_out(library: c.CDLL) -> None:
+    faults = mock.faults(BUILD / "mock" / "librknnrt.so")
+    written = [f"{fault.name}{':' + fault.parameters if fault.parameters else ''}" for fault in faults]
+    assert [(text, check(library, f"faults = {text}")) for text in written if check(library, f"faults = {text}")] == []
+
+
+def test_the_readme_names_every_fault_with_its_defaults_and_every_variable() -> None:
+    readme = (ROOT / "c_probes" / "mock" / "README.md").read_text()
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \| (?:`(.*?)`)? ?\| (.*) \|$", readme, re.MULTILINE)
+    faults = mock.faults(BUILD / "mock" / "librknnrt.so")
+    assert rows == [(fault.name, fault.parameters, fault.imitates) for fault in faults]
+    said = start(personna="x").stderr.split("valid:")[1].split()
+    assert said == list(dict.fromkeys(re.findall(r"^\| `(RKNN_MOCK_[A-Z0-9]+)`", readme, re.MULTILINE)))
 
 
 @given(names=st.lists(st.sampled_from(["c-zero", "nan", "hang", "fd-leak", "jitter"]), min_size=1, max_size=5))

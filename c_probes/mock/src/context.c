@@ -11,7 +11,7 @@
 #include "faults.h"
 #include "settings.h"
 
-#define SLOTS 4096
+#define SLOTS MOCK_MAX_CONTEXTS
 
 static struct {
   pthread_mutex_t lock;

@@ -4,16 +4,18 @@
  */
 #include "faults.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api.h"
+#include "persona.h"
 #include "settings.h"
 
 /* type: matmul type the fault is limited to, 0 = all. after: number of good runs of a context before it sets in. */
 #define RESULT {"type", 0}, {"after", 0}
-#define NTH(first, code) {"n", first}, {"every", 0}, {"code", code}
+#define NTH(first) {"n", first}, {"every", 0}
 
 const mock_fault_row mock_fault_rows[FAULT_COUNT] = {
     {FAULT_C_UNTOUCHED, "c-untouched", "run returns 0, C keeps what stood in it (rknn-toolkit2 issue 550)", {RESULT}},
@@ -48,15 +50,13 @@ const mock_fault_row mock_fault_rows[FAULT_COUNT] = {
      {{0}}},
     {FAULT_MASK_IGNORED, "mask-ignored",
      "core masks 3 and 7 return 0, the context still uses one core (rknn-toolkit2 issue 7)", {{0}}},
-   
-     {FAULT_CONTEXTS_SERIALISED, "contexts-serialised", "all contexts share one core's queue (rknn-toolkit2 issue 129)",
+    {FAULT_CONTEXTS_SERIALISED, "contexts-serialised", "all contexts share one core's queue (rknn-toolkit2 issue 129)",
      {{0}}},
     {FAULT_SLOW_K, "slow-k", "right answer, `factor` times slower per MAC above K = `limit`",
      {{"limit", 8192}, {"factor", 14}}},
     {FAULT_SLOW_NORM, "slow-norm", "right answer, `factor` times slower when A and C are in normal layout",
      {{"factor", 81}}},
-   
-     {FAULT_THERMAL, "thermal", "from `after_s` seconds after the first run on, speed decays to `floor` of itself over "
+    {FAULT_THERMAL, "thermal", "from `after_s` seconds after the first run on, speed decays to `floor` of itself over "
      "`over_s` seconds", {{"after_s", 1}, {"over_s", 5}, {"floor", 0.4}}},
     {FAULT_JITTER, "jitter", "each run takes up to `percent` longer, at random", {{"percent", 30}}},
     {FAULT_CLOCK_LOW, "clock-low", "NPU clock stuck at `factor` of its maximum (200 of 1000 MHz)", {{"factor", 0.2}}},
@@ -69,7 +69,7 @@ const mock_fault_row mock_fault_rows[FAULT_COUNT] = {
     {FAULT_NO_DEVICE, "no-device", "create and init find no device node: -1 and two lines, one naming the module",
      {{0}}},
     {FAULT_DRIVER_OLD, "driver-old", "create refuses: kernel driver older than the runtime wants", {{"code", -10}}},
-    {FAULT_FAIL, "fail", "the n-th call of call=NAME returns `code` (every=1: and all after it)", {NTH(1, -1)}},
+    {FAULT_FAIL, "fail", "the n-th call of call=NAME returns `code` (every=1: and all after it)", {NTH(1), {"code", -1}}},
     {FAULT_CREATE_LOGS_ERROR, "create-logs-error", "create returns 0 but logs an error line (rknn-llm issue 156)",
      {{0}}},
     {FAULT_CREATE_NULL_CONTEXT, "create-null-context", "create returns 0 but leaves the context 0", {{0}}},
@@ -84,9 +84,9 @@ const mock_fault_row mock_fault_rows[FAULT_COUNT] = {
     {FAULT_FD_LEAK, "fd-leak", "each rknn_destroy_mem leaves one file descriptor open (rknn-toolkit2 issue 532)",
      {{0}}},
     {FAULT_MEMORY_LEAK, "memory-leak", "each run leaks `bytes` bytes (rknn-toolkit2 issue 42)", {{"bytes", 43008}}},
-    {FAULT_HANG, "hang", "the n-th call of call=NAME never returns: polls for a lost interrupt", {NTH(1, 0)}},
-    {FAULT_CRASH, "crash", "the n-th call of call=NAME ends in SIGSEGV (rknpu2 issue 88)", {NTH(1, 0)}},
-    {FAULT_ABORT, "abort", "the n-th call of call=NAME aborts the process", {NTH(1, 0)}},
+    {FAULT_HANG, "hang", "the n-th call of call=NAME never returns: polls for a lost interrupt", {NTH(1)}},
+    {FAULT_CRASH, "crash", "the n-th call of call=NAME ends in SIGSEGV (rknpu2 issue 88)", {NTH(1)}},
+    {FAULT_ABORT, "abort", "the n-th call of call=NAME aborts the process", {NTH(1)}},
 };
 
 static int takes_call(mock_fault_id id) {
@@ -100,23 +100,56 @@ static int complain_of_name(const char *name, char *error, size_t size) {
   return -1;
 }
 
+/* What a parameter may hold, by name: a value outside would switch on a fault that is none. */
+static const struct {
+  const char *name;
+  double least, most;
+  bool whole;
+} ranges[] = {
+    {"type", 0, 15, true},      {"after", 0, 1e15, true},  {"slices", 2, 1e9, true},    {"block", 1, 1e9, true},
+    {"row", -1e9, 1e9, true},   {"col", -1e9, 1e9, true},  {"volume", 1, 1e15, true},   {"bytes", 1, 1e9, true},
+    {"limit", 0, 1e9, true},    {"n", 1, 1e15, true},      {"every", 0, 1, true},       {"code", -1e6, 1e6, true},
+    {"status", 0, 4294967295.0, true}, {"contexts", 0, 1e6, true}, {"factor", 1e-6, 1e6, false},
+    {"percent", 0, 1e6, false}, {"after_s", 0, 1e9, false}, {"over_s", 0, 1e9, false},  {"floor", 1e-6, 1, false},
+};
+
+static int check_value(const mock_fault_row *row, const mock_fault_param *param, double value, char *error,
+                       size_t size) {
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+    if (strcmp(ranges[i].name, param->name) != 0) continue;
+    if (!(value >= ranges[i].least && value <= ranges[i].most && (!ranges[i].whole || value == floor(value))))
+      return mock_complain(error, size, "fault %s: %s=%g is no %s from %.10g to %.10g", row->name, param->name, value,
+                           ranges[i].whole ? "whole number" : "number", ranges[i].least, ranges[i].most);
+  }
+  if (strcmp(param->name, "code") == 0 && value == 0)
+    return mock_complain(error, size, "fault %s: code=0 means success; give the code to return, such as -1", row->name);
+  /* 0 = all types, where a fault can have all. */
+  if (strcmp(param->name, "type") == 0 && value != param->value && !mock_type_find((int)value))
+    return mock_complain(error, size, "fault %s: type=%g is no matmul type code; valid: 1 to 12, 15", row->name, value);
+  return 0;
+}
+
+static int complain_of_call(const mock_fault_row *row, const char *call, char *error, size_t size) {
+  int used = snprintf(error, size, "fault %s: \"%s\" is no entry point; valid:", row->name, call);
+  for (int i = 0; i < MOCK_CALL_COUNT && used > 0 && (size_t)used < size; i++)
+    used += snprintf(error + used, size - (size_t)used, " %s", mock_call_name((mock_call)i));
+  return -1;
+}
+
 static int set_param(const mock_fault_row *row, mock_fault_state *state, char *word, char *error, size_t size) {
   char *equals = strchr(word, '=');
   char *end = NULL;
   if (equals) *equals = '\0';
   if (equals && takes_call(row->id) && strcmp(word, "call") == 0) {
     state->call = mock_call_find(equals + 1);
-    if (state->call != MOCK_CALL_COUNT) return 0;
-    snprintf(error, size, "fault %s: \"%s\" is no entry point; use a function name such as rknn_matmul_run", row->name,
-             equals + 1);
-    return -1;
+    return state->call != MOCK_CALL_COUNT ? 0 : complain_of_call(row, equals + 1, error, size);
   }
   for (int i = 0; equals && i < MOCK_FAULT_PARAMS && row->params[i].name; i++) {
     if (strcmp(word, row->params[i].name) != 0) continue;
     state->value[i] = strtod(equals + 1, &end);
-    if (end != equals + 1 && *end == '\0' && state->value[i] >= -1e15 && state->value[i] <= 1e15) return 0;
-    snprintf(error, size, "fault %s: %s=\"%s\" is no number", row->name, word, equals + 1);
-    return -1;
+    if (end == equals + 1 || *end != '\0' || isnan(state->value[i]))
+      return mock_complain(error, size, "fault %s: %s=\"%s\" is no number", row->name, word, equals + 1);
+    return check_value(row, &row->params[i], state->value[i], error, size);
   }
   int used = snprintf(error, size, "fault %s: unknown parameter \"%s\"; valid:", row->name, word);
   if (takes_call(row->id)) used += snprintf(error + used, size - (size_t)used, " call=NAME");

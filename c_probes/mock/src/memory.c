@@ -24,6 +24,7 @@ struct mock_memory {
   void *base;    /* mapping, or the address that came with an fd */
   size_t extent; /* bytes from base on */
   bool ours;     /* mapping and fd are unmapped and closed by us */
+  int fd;        /* as made: the client may write over the shown one */
   int domain;
   unsigned long written;
   unsigned char *held;
@@ -74,7 +75,7 @@ mock_memory *mock_memory_take_again(mock_memory *memory) {
 static void release(mock_memory *memory) {
   if (memory->ours) {
     munmap(memory->base, memory->extent);
-    if (!mock_fault(FAULT_FD_LEAK)) close(memory->shown.fd);
+    if (!mock_fault(FAULT_FD_LEAK)) close(memory->fd);
     mock_domain_book(memory->domain, -(double)memory->extent);
   }
   free(memory->held);
@@ -170,6 +171,7 @@ rknn_tensor_mem *mock_memory_allocate(int domain, uint64_t size, const char *who
   memory->base = base;
   memory->extent = extent;
   memory->ours = true;
+  memory->fd = fd;
   memory->domain = domain;
   return publish(memory);
 }

@@ -3,10 +3,12 @@
  * The memory functions of the API: judging arguments around the blocks of memory.c.
  */
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "api.h"
 #include "context.h"
 #include "memory.h"
+#include "persona.h"
 #include "settings.h"
 #include "timing.h"
 
@@ -41,18 +43,26 @@ rknn_tensor_mem *rknn_create_mem2(rknn_context ctx, uint64_t size, uint64_t allo
   return NULL;
 }
 
+/* Does the file end before the block does? A file without a size of its own, as a dma-buf, is taken at the caller's
+ * word. */
+static bool too_short(int fd, uint32_t size, int32_t offset) {
+  struct stat file;
+  return fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && (uint64_t)file.st_size < (uint64_t)offset + size;
+}
+
 rknn_tensor_mem *rknn_create_mem_from_fd(rknn_context ctx, int32_t fd, void *virt_addr, uint32_t size,
                                          int32_t offset) {
   if (mock_enter(MOCK_CALL_create_mem_from_fd) != 0) return NULL;
   int domain = domain_of(ctx);
   bool open_fd = fd >= 0 && fcntl(fd, F_GETFD) != -1;
-  if (domain < 0 || !open_fd || !virt_addr || size == 0 || offset < 0) {
+  if (domain < 0 || !open_fd || !virt_addr || size == 0 || offset < 0 || too_short(fd, size, offset)) {
     mock_log('E', "rknn_create_mem_from_fd, failed to convert fd(%d) to handle: %s", fd,
              domain < 0   ? "invalid context"
              : !open_fd   ? "no open file"
              : size == 0  ? "invalid size: 0"
              : offset < 0 ? "negative offset"
-                          : "virt_addr is null");
+             : !virt_addr ? "virt_addr is null"
+                          : "the file ends before offset + size");
     return NULL;
   }
   return mock_memory_import(domain, fd, virt_addr, size, offset);
@@ -67,9 +77,11 @@ rknn_tensor_mem *rknn_create_mem_from_phys(rknn_context ctx, uint64_t phys_addr,
 }
 
 int rknn_destroy_mem(rknn_context ctx, rknn_tensor_mem *mem) {
-  (void)ctx; /* memory made without a context is destroyed with ctx 0, so the handle is not judged */
   int code = mock_enter(MOCK_CALL_destroy_mem);
   if (code != 0) return code;
+  /* Measured on 1.4.0 to 1.6.0. Later runtimes also have memory without a context, destroyed with ctx 0, so there the
+   * handle is not judged. */
+  if (ctx == 0 && mock_this_runtime.info_bytes == (int)sizeof(rknn_matmul_info_v1)) return RKNN_ERR_CTX_INVALID;
   if (mock_memory_destroy(mem) != 0) {
     mock_log('E', "rknn_destroy_mem, invalid mem: not made here, or destroyed before");
     return RKNN_ERR_PARAM_INVALID;

@@ -82,6 +82,25 @@ static int read_config(mock_settings *settings, const char *path, char *error, s
   return code == 0 ? 0 : mock_complain(error, size, "RKNN_MOCK_CONFIG=%s: %.1900s", path, reason);
 }
 
+/* A variable whose name is misspelt would leave its switch at the default without a word. */
+static int check_names(char *error, size_t size) {
+  static const char *const known[] = {"PERSONA", "CONFIG", "TIMING",  "FAULTS", "ARITHMETIC",
+                                      "MEMO",    "INT16",  "THREADS", "KERNEL"};
+  static const char prefix[] = "RKNN_MOCK_";
+  for (char **entry = environ; entry && *entry; entry++) {
+    if (strncmp(*entry, prefix, sizeof prefix - 1) != 0) continue;
+    const char *name = *entry + sizeof prefix - 1;
+    size_t length = strcspn(name, "="), i = 0;
+    while (i < sizeof known / sizeof *known && (strlen(known[i]) != length || memcmp(known[i], name, length) != 0)) i++;
+    if (i < sizeof known / sizeof *known) continue;
+    int used = snprintf(error, size, "unknown variable %s%.*s; valid:", prefix, length < 60 ? (int)length : 60, name);
+    for (i = 0; i < sizeof known / sizeof *known && (size_t)used < size; i++)
+      used += snprintf(error + used, size - (size_t)used, " %s%s", prefix, known[i]);
+    return -1;
+  }
+  return 0;
+}
+
 /* The persona first, because it resets what it implies; then the file; then the other variables. */
 static int read_all(mock_settings *settings, char *error, size_t size) {
   static const char *const variables[][2] = {{"RKNN_MOCK_TIMING", "timing"},         {"RKNN_MOCK_FAULTS", "faults"},
@@ -89,6 +108,7 @@ static int read_all(mock_settings *settings, char *error, size_t size) {
                                              {"RKNN_MOCK_THREADS", "threads"},       {"RKNN_MOCK_INT16", "int16"}};
   const char *config = getenv("RKNN_MOCK_CONFIG"), *persona = getenv("RKNN_MOCK_PERSONA");
   mock_settings_default(settings);
+  if (check_names(error, size) != 0) return -1;
   if (persona && *persona) {
     char reason[ERROR_SIZE];
     if (mock_settings_set(settings, "persona", persona, reason, sizeof reason) != 0)

@@ -14,6 +14,8 @@
 #include "persona.h"
 #include "timing.h"
 
+#define MOCK_MAX_CONTEXTS 4096 /* live at once: size of the table of handles */
+
 typedef enum { MEMO_OFF = 0, MEMO_COMPARE = 1, MEMO_SYNC = 2 } mock_memo_mode;
 
 typedef struct {

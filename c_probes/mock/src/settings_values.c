@@ -106,8 +106,8 @@ static int set_number(double *target, const char *key, const char *value, double
                       size_t size) {
   char *end;
   double number = strtod(value, &end);
-  if (end == value || *end || !(number >= least && number <= most))
-    return mock_complain(error, size, "%s: \"%s\" is no number from %g to %g", key, value, least, most);
+  if (end == value || *end || !(number >= least && number <= most) || number != floor(number))
+    return mock_complain(error, size, "%s: \"%s\" is no whole number from %g to %g", key, value, least, most);
   *target = number;
   return 0;
 }
@@ -131,7 +131,7 @@ static int set_limit(mock_settings *s, const char *key, const char *value, char 
       {"limits.k_max_i8", &number, 0, 1e9, MOCK_I8},
       {"limits.k_max_i4", &number, 0, 1e9, MOCK_I4},
       {"limits.n_max", &s->n_max, 0, 1e9, -1},
-      {"limits.contexts", &s->contexts, 0, 1e6, -1},
+      {"limits.contexts", &s->contexts, 0, MOCK_MAX_CONTEXTS, -1},
       {"limits.domain_bytes", &s->domain_bytes, 0, 1e15, -1},
       {"limits.strict_reserved", &s->strict_reserved, 0, 1, -1},
       {"limits.refusal_code", &s->refusal_code, -13, -1, -1},
