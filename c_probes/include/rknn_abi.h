@@ -266,10 +266,8 @@ typedef struct {
   int32_t AC_layout;
 } rknn_matmul_info_v1;
 
-#if defined(__cplusplus) && __cplusplus < 201103L
-#define RKNN_ABI_ASSERT(cond) extern int rknn_abi_assert[(cond) ? 1 : -1] /* C++98 */
-#elif defined(__cplusplus)
-#define RKNN_ABI_ASSERT(cond) static_assert(cond, #cond)
+#ifdef __cplusplus
+#define RKNN_ABI_ASSERT(cond) typedef char rknn_abi_assert[(cond) ? 1 : -1] /* C++98 has no static_assert */
 #else
 #define RKNN_ABI_ASSERT(cond) _Static_assert(cond, #cond)
 #endif
