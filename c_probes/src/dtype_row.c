@@ -99,16 +99,22 @@ void dtype_row_fill(struct row *row, const struct dtype_shared *shared, int type
   const struct trial *shown = NULL; /* the first that was created, else the first */
   const struct trial *wrong = NULL;
   char room[32], mismatch[300] = "";
+  /* An exit() inside the library takes the caller with it as a signal does, be its code 0 or not. */
+  const bool exited = end->how == ENDED && !shared->returned;
   for (int i = shared->count - 1; i >= 0; i--) {
     const struct trial *trial = &shared->trials[i];
     if (trial->m.create_tried && (!shown || trial->m.create_code == 0 || shown->m.create_code != 0)) shown = trial;
     if (trial->m.wrong.rows_wrong) wrong = trial;
     row->exact = row->exact || wrong || trial->run_us > 0;
   }
-  if (end->how == CRASHED) {
+  const char *by = end->how == CRASHED ? guard_signal_name(end->signal, room, sizeof room) : NULL;
+  if (exited) {
+    snprintf(room, sizeof room, "exit(%d)", end->exit_code);
+    by = room;
+  }
+  if (by) {
     row->verdict = "crashed";
-    snprintf(row->reason, sizeof row->reason, "%s during step: %s",
-             guard_signal_name(end->signal, room, sizeof room), shared->step);
+    snprintf(row->reason, sizeof row->reason, "%s during step: %s", by, shared->step);
   } else if (end->how == TIMED_OUT) {
     row->verdict = "timed-out";
     snprintf(row->reason, sizeof row->reason, "killed after %.1f s during step: %s", end->duration_us / 1e6,
@@ -121,7 +127,7 @@ void dtype_row_fill(struct row *row, const struct dtype_shared *shared, int type
   } else {
     judge_trials(row, shared);
   }
-  if (end->how == ENDED && end->exit_code == 0) add_notes(row, shared);
+  if (!by && end->how == ENDED && end->exit_code == 0) add_notes(row, shared);
   if (shown && shown->m.create_code == 0 && shown->m.io.attr.A.n_dims)
     compare_types(shown, mismatch, sizeof mismatch);
   if (mismatch[0]) append(row->note, sizeof row->note, mismatch);
@@ -138,8 +144,8 @@ void dtype_row_fill(struct row *row, const struct dtype_shared *shared, int type
   shown ? json_integer(json, shown->m.create_code) : json_null(json);
   json_put_string(json, "create_code_name", shown ? rknn_code_name(shown->m.create_code) : NULL);
   if (!info || !info->documented) json_put_string(json, "semantics", "undocumented");
-  if (end->how == CRASHED) json_put_string(json, "signal", guard_signal_name(end->signal, room, sizeof room));
-  if (end->how != ENDED || end->exit_code != 0) json_put_string(json, "step", shared->step);
+  if (by) json_put_string(json, "signal", by);
+  if (exited || end->how != ENDED || end->exit_code != 0) json_put_string(json, "step", shared->step);
   if (wrong) json_put_string(json, "kind", oracle_kind_word(wrong->m.wrong.kind));
   for (int i = 0; i < shared->count && !mismatch[0]; i++)
     snprintf(mismatch, sizeof mismatch, "%.299s", shared->trials[i].m.disagreement);

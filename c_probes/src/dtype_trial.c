@@ -54,7 +54,10 @@ int dtype_trials_run(struct session *session, struct dtype_shared *shared) {
   const char *kind = "";
   char why[4600];
   session_step(session, "load %s", session->options->library);
-  if (!runtime_open(&session->runtime, session->options->library, &kind, why, sizeof why)) return EXIT_NOT_RUN;
+  if (!runtime_open(&session->runtime, session->options->library, &kind, why, sizeof why)) {
+    shared->returned = true;
+    return EXIT_NOT_RUN;
+  }
   for (int i = 0; i < shared->count; i++) {
     struct trial *trial = &shared->trials[i];
     trial->begun = true;
@@ -63,5 +66,6 @@ int dtype_trials_run(struct session *session, struct dtype_shared *shared) {
     matmul_close(&trial->m);
     trial->done = true;
   }
+  shared->returned = true;
   return 0;
 }

@@ -19,6 +19,7 @@ struct trial {
 
 struct dtype_shared {
   char step[STEP_SIZE];
+  bool returned; /* the child came back from the library; else the library ended the process itself */
   int count;
   struct trial trials[MAX_TRIALS];
 };

@@ -10,7 +10,7 @@ static const char method[] =
     "legal product and one of 65x512x256, native and norm, and where that is accepted binds, runs twice and "
     "compares every element of C with an exact oracle; inputs are small integers, so that the right result is "
     "exactly representable in every type. unsupported: refused with a code. crashed: the child was ended by the "
-    "signal named.";
+    "signal named, or ended itself by the exit() named.";
 
 static const struct program program = {
     .name = "mm_dtypes",
@@ -36,6 +36,7 @@ static int try_type(void *argument) {
 
 /* What the parent must know of the library, which it never loads itself. */
 struct first_look {
+  bool returned; /* from loading; a library may also end the process there, with any code */
   char path[4096], version[256], kind[32], why[4600];
 };
 
@@ -55,6 +56,7 @@ static int look(void *argument) {
   snprintf(job->found->kind, sizeof job->found->kind, "%s", kind);
   snprintf(job->found->path, sizeof job->found->path, "%s", session->runtime.path);
   snprintf(job->found->version, sizeof job->found->version, "%s", session->runtime.version);
+  job->found->returned = true;
   return opened ? 0 : EXIT_NOT_RUN;
 }
 
@@ -65,7 +67,7 @@ static bool look_at_library(struct session *session, struct first_look *found) {
   session_step(session, "load %s", session->options->library);
   const struct child_end end = isolate_run(look, &job, session->options->deadline);
   capture_flush(&session->capture);
-  if (end.how == ENDED && end.exit_code == 0) return true;
+  if (end.how == ENDED && end.exit_code == 0 && found->returned) return true;
   if (end.how == ENDED && found->kind[0]) {
     output_error(&session->output, found->kind, found->why);
     return false;

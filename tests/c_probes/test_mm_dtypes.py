@@ -53,6 +53,23 @@ def test_a_crash_in_create_is_a_verdict_of_each_type(probes: Probes, stand_in: S
     assert "SIGSEGV during step: create type=2" in run.rows[0]["reason"]
 
 
+def test_a_library_that_ends_the_process_with_code_0_has_not_refused(probes: Probes, stand_in: StandIn) -> None:
+    run = dtypes(probes, stand_in("EXIT_IN_CREATE"), "--type", "2,10")
+    assert run.code == 1
+    assert verdicts(run) == {2: "crashed", 10: "crashed"}
+    assert run.rows[0]["evidence"]["signal"] == "exit(0)"
+    assert run.rows[0]["reason"].startswith("exit(0) during step: create type=2")
+
+
+def test_a_library_that_ends_the_process_while_loading_is_not_open(probes: Probes, stand_in: StandIn) -> None:
+    run = dtypes(probes, stand_in("EXIT_IN_LOAD"), "--type", "2")
+    assert run.code == 3
+    assert run.rows == []
+    (error,) = run.of("error")
+    assert error["kind"] == "not-loadable"
+    assert "ended the program while it was loaded (exit code 0)" in error["message"]
+
+
 def test_a_hang_is_killed_at_the_deadline(probes: Probes, stand_in: StandIn) -> None:
     run = dtypes(probes, stand_in("HANG_IN_CREATE"), "--type", "2", "--deadline", "0.3")
     assert run.code == 1

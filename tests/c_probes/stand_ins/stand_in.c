@@ -15,6 +15,8 @@
 enum {
   FAULT_NONE,
   FAULT_CRASH_IN_CREATE,
+  FAULT_EXIT_IN_CREATE,
+  FAULT_EXIT_IN_LOAD,
   FAULT_HANG_IN_CREATE,
   FAULT_HANG_IN_RUN,
   FAULT_WRONG_ELEMENT,
@@ -81,7 +83,12 @@ static void describe(rknn_matmul_tensor_attr *attr, const char *name, int type, 
 
 static uint32_t up(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit; }
 
+__attribute__((constructor)) static void load(void) {
+  if (FAULT == FAULT_EXIT_IN_LOAD) _exit(0);
+}
+
 EXPORT int rknn_matmul_create(rknn_matmul_ctx *ctx, rknn_matmul_info *info, rknn_matmul_io_attr *io) {
+  if (FAULT == FAULT_EXIT_IN_CREATE) exit(0);
   if (FAULT == FAULT_CRASH_IN_CREATE) raise(SIGSEGV);
   while (FAULT == FAULT_HANG_IN_CREATE) pause();
   if (FAULT == FAULT_NO_DEVICE) {
