@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saves what the probe reads of a board as one tar file, and opens such a file as a root: the same report "
-"comes of it.
+"""Saves what the probe reads of a board as one tar file, and opens such a file as a root: the same report comes of it.
 
 A capture holds plain files under the paths they were asked for, the manifest of :mod:`probes.manifest`, and nothing
 else: no links, no devices, no library, nothing that the probe did not look at. Personal data is taken out on the way
@@ -11,11 +10,13 @@ in: of some files only the parts that are parsed are kept (``_KEEP``), of the re
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import re
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -26,7 +27,7 @@ from probes.facts import collect
 from probes.facts.klog import worth_keeping
 from probes.live import DrmVersion
 from probes.system import System
-from reports.redact import Names, names_here, redact, redact_text
+from reports.redact import Names, names_of, redact, redact_text
 
 FORMAT = "rknpu-kit board capture"
 FORMAT_VERSION = 1
@@ -34,6 +35,8 @@ MAX_FILES = 20_000
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_TOTAL_BYTES = 128 * 1024 * 1024
 TOP = "board"
+NAMED_BY_USERS = "/etc/modprobe.d/"
+"""Files there are named by whoever runs the board; all other names on the list are made by kernels and vendors."""
 
 
 class CaptureError(Exception):
@@ -56,7 +59,7 @@ def capture(system: System, out: Path, *, full: bool = False, names: Names | Non
     ``full`` leaves personal data in. CaptureError where ``out`` exists or cannot be written.
     """
     sheet = collect(system, lambda event: None)
-    who = Names() if full else names if names is not None else names_here()
+    who = Names() if full else names if names is not None else names_of(system.root)
     picture = _Picture(system, who, full=full)
     files, manifest = picture.files, picture.manifest
     manifest["live"]["libraries"] = picture.json(sheet.items_of("libraries"))
@@ -103,6 +106,8 @@ class _Picture:
 
     def _add(self, kind: str, path: str, answer: Answer[Any]) -> None:
         value = answer.value
+        if path.startswith(NAMED_BY_USERS) and not self._full:
+            path = redact_text(path, self._who)  # as in the listing, so that a replay asks for this name
         live = self.manifest["live"]
         if kind == "klog" and isinstance(value, str):
             self.files["/.rknpu/dmesg"] = self._log(value)
@@ -206,13 +211,16 @@ def cleaned(path: str, data: bytes, who: Names) -> bytes:
 
 
 def unpack(archive: Path, folder: Path) -> Path:
-    """Extract a capture into the empty ``folder`` and return the root in it. Plain files alone; nothing else is made.
+    """Extract a capture into ``folder`` and return the root in it. Plain files alone; nothing else is made.
 
-    CaptureError for what is no capture, leads out of the folder, or is too large.
+    The archive may be gzipped. CaptureError for what is no capture, leads out of the folder, or is too large, and
+    where ``folder`` already holds one: two boards in one tree would be a third.
     """
     total = 0
+    if (folder / TOP).exists():
+        raise CaptureError(f"{folder / TOP} exists already; unpack {archive} into another folder")
     try:
-        with tarfile.open(archive) as tar:
+        with tarfile.open(fileobj=io.BytesIO(_unzipped(archive)), mode="r:") as tar:
             for number, member in enumerate(tar):
                 if number >= MAX_FILES:
                     raise CaptureError(f"{archive} holds more than {MAX_FILES} files; it is no capture of a board")
@@ -228,14 +236,29 @@ def unpack(archive: Path, folder: Path) -> Path:
                 target = folder / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(source.read() if source else b"")
-    except (tarfile.TarError, EOFError) as error:
-        raise CaptureError(f"{archive} is no tar file of `python -m probes capture`: {error}") from None
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        why = str(error).partition(":")[0]
+        raise CaptureError(f"{archive} is no tar file of `python -m probes capture`: {why}") from None
     except OSError as error:
         raise CaptureError(f"{archive} cannot be opened: {error.strerror or error}") from None
     root = folder / TOP
     if not (root / ".rknpu" / "manifest.json").is_file():
         raise CaptureError(f"{archive} has no manifest; make it with: python -m probes capture FILE")
     return root
+
+
+def _unzipped(archive: Path) -> bytes:
+    """The bytes of the tar, at most what the largest capture has: what is larger, or swells to it, is refused."""
+    limit = 2 * MAX_TOTAL_BYTES
+    if not archive.is_file():
+        raise CaptureError(f"{archive} is no file; name one that `python -m probes capture` wrote")
+    with archive.open("rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        data = gzip.GzipFile(fileobj=raw).read(limit + 1) if packed else raw.read(limit + 1)
+    if len(data) > limit:
+        raise CaptureError(f"{archive} is too large for a capture")
+    return data
 
 
 @contextlib.contextmanager

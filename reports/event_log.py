@@ -12,15 +12,15 @@ from typing import Any
 from reports.contract import Fact, Finding, JsonValue, Measurement, finite
 from reports.events import Breadcrumb, Event, Progress, RunEnded, RunStarted
 from reports.files import OutputError
-from reports.redact import redact
+from reports.redact import Names, redact
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 
 
 class EventLogSink:
-    """Writes every event but progress, redacted like the report unless ``full`` keeps personal data."""
+    """Writes every event but progress, redacted with ``names`` like the report unless ``full`` keeps personal data."""
 
-    def __init__(self, path: Path, *, force: bool = False, full: bool = False) -> None:
+    def __init__(self, path: Path, *, force: bool = False, full: bool = False, names: Names | None = None) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if force else os.O_EXCL)
         try:
             self._handle = os.open(path, flags, 0o644)
@@ -29,6 +29,7 @@ class EventLogSink:
         except OSError as error:
             raise OutputError(f"cannot write {path}: {error.strerror}. Choose another with --output.") from error
         self._full = full
+        self._names = names
 
     def handle(self, event: Event, at: float) -> None:
         if isinstance(event, Progress):
@@ -36,9 +37,9 @@ class EventLogSink:
         document = event_as_json(event, full=self._full)
         if not self._full:
             document = (
-                redact({"facts": {event.key: document}})["facts"][event.key]
+                redact({"facts": {event.key: document}}, self._names)["facts"][event.key]
                 if isinstance(event, Fact)
-                else redact(document)
+                else redact(document, self._names)
             )
         line = json.dumps({"at": round(at, 6), **document}, ensure_ascii=True)
         data = line.encode("ascii") + b"\n"

@@ -2,7 +2,7 @@
 """Takes personal data out of a report: host name, user names, home paths, serial numbers, MAC addresses, machine ids.
 
 Two ways together: shapes (a MAC address looks like one wherever it stands) and names (what this machine and its users
-are called, whole words only). ``--full`` is the way around it; nothing else is.
+are called, and those of a pictured board, whole words only). ``--full`` is the way around it; nothing else is.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import pwd
 import re
 import socket
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,9 +40,10 @@ COMMON = frozenset(
         *("root", "localhost", "localdomain", "linux", "kernel", "board", "user", "admin", "test", "none", "unknown"),
         *("npu", "cpu", "ddr", "gpu", "soc", "rockchip", "rknpu", "rocket", "vendor", "mainline", "driver", "memory"),
         *("debian", "ubuntu", "armbian", "container", "docker"),
+        *("radxa", "rock", "orangepi", "pi", "firefly", "khadas", "odroid", "luckfox", "linaro", "pico", "turing"),
     }
 )
-"""Names too ordinary to identify anyone; taking them out would spoil the report."""
+"""Names too ordinary to identify anyone, users of vendors' images among them: without them a report would be spoilt."""
 _KEPT = ("board.", "soc.")
 """Facts made by the vendor of the board. A host may be named after them; the facts stay."""
 
@@ -53,6 +55,9 @@ class Names:
     hosts: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     serials: tuple[str, ...] = ()
+
+    def __or__(self, other: Names) -> Names:
+        return Names(self.hosts + other.hosts, self.users + other.users, self.serials + other.serials)
 
     def patterns(self) -> tuple[tuple[re.Pattern[str], str], ...]:
         rows = []
@@ -115,10 +120,36 @@ def names_here() -> Names:
     return Names(tuple(sorted(hosts - {""})), tuple(sorted(users - {""})), tuple(sorted(serials - {""})))
 
 
-def _first_word(path: str) -> str:
+def names_of(root: Path) -> Names:
+    """Names of the board whose files lie below ``root``, with those of this machine. A picture may hold anything."""
+    if os.path.realpath(root) == "/":
+        return names_here()
+    host = _first_word(root / "etc/hostname")
+    users = []
+    for line in _small_file(root / "etc/passwd").splitlines():
+        fields = line.split(":")
+        if len(fields) >= 3 and re.fullmatch(r"[0-9]{4,5}", fields[2]) and 1000 <= int(fields[2]) < 65000:
+            users.append(fields[0])
+    serials = (_first_word(root / "etc/machine-id"), _first_word(root / "proc/device-tree/serial-number"))
+    pictured = Names(tuple({host, host.partition(".")[0]} - {""}), tuple(users), tuple(set(serials) - {""}))
+    return names_here() | pictured
+
+
+def _first_word(path: Path | str) -> str:
+    words = _small_file(Path(path))[:256].split()
+    return words[0] if words else ""
+
+
+def _small_file(path: Path) -> str:
+    """The start of a plain file as text, NUL as a blank; empty where there is none. Never waits for a FIFO."""
     try:
-        data = Path(path).read_bytes()[:256]
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return ""
+    try:
+        data = os.read(handle, 65536) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
     except OSError:
         return ""
-    words = data.replace(b"\0", b" ").decode("ascii", "replace").split()
-    return words[0] if words else ""
+    finally:
+        os.close(handle)
+    return data.replace(b"\0", b" ").decode("utf-8", "replace")

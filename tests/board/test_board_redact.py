@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -22,8 +23,9 @@ from probes.facts import FactSheet, collect
 from probes.findings import judge
 from probes.privilege import privilege_note
 from probes.system import System
+from reports.event_log import EventLogSink
 from reports.paste import MAX_LINES, paste
-from reports.redact import COMMON, Names, redact, redact_text
+from reports.redact import COMMON, Names, names_here, names_of, redact, redact_text
 from tests.board import samples
 from tests.board.expected import BOARDS, Board
 from tests.board.scenarios import SCENARIOS
@@ -231,6 +233,49 @@ def test_a_capture_of_a_talkative_board_replays_and_holds_nothing_personal(tmp_p
     assert replayed["facts"] == original["facts"]
 
 
+PASSWD = "/etc/passwd = root:x:0:0::/root:/bin/sh\\nstilzchen:x:1000:1000::/home/stilzchen:/bin/sh"
+BLACKLIST = "/etc/modprobe.d/stilzchen.conf = blacklist rocket"
+
+
+def test_the_names_of_a_pictured_board_come_from_its_own_files(tmp_path: Path) -> None:
+    names = names_of(build(tmp_path / "root", samples.ROCK5B_61, PERSONAL, PASSWD))
+    assert "rumpel-pi" in names.hosts and "stilzchen" in names.users and "root" not in names.users
+    assert {"d00dfeed12345678", "0123456789abcdef0123456789abcdef"} <= set(names.serials)
+    assert set(names_here().hosts) <= set(names.hosts)
+    assert names_of(Path("/")) == names_here()
+
+
+def test_a_picture_that_hides_traps_where_names_stand_is_read_without_waiting(tmp_path: Path) -> None:
+    for leaf in ("etc/hostname", "etc/machine-id"):
+        (tmp_path / leaf).parent.mkdir(exist_ok=True)
+        os.mkfifo(tmp_path / leaf)
+    (tmp_path / "etc/passwd").symlink_to("/dev/zero")
+    (tmp_path / "proc/device-tree/serial-number").mkdir(parents=True)
+    assert names_of(tmp_path) == names_here()
+
+
+def test_a_capture_and_an_event_log_of_a_picture_hold_no_name_of_the_pictured_board(tmp_path: Path) -> None:
+    root = build(tmp_path / "root", samples.ROCK5B_61, PERSONAL, PASSWD, BLACKLIST)
+    capture(System(root), tmp_path / "board.tar")
+    with tarfile.open(tmp_path / "board.tar") as tar:
+        assert leaks(" ".join(tar.getnames())) == []
+        found = [name for name in tar.getnames() if leaks(tar.extractfile(name).read().decode("latin-1"))]  # type: ignore[union-attr]
+    assert found == []
+    with opened(tmp_path / "board.tar") as system:
+        replayed = collect(system, lambda event: None)
+    assert replayed.value("npu.modprobe_blacklist") == ["/etc/modprobe.d/<user>.conf: blacklist rocket"]
+    log = EventLogSink(tmp_path / "log", names=names_of(root))
+    for fact in look(root).values():
+        log.handle(fact, 0.0)
+    log.close()
+    assert leaks((tmp_path / "log").read_text()) == []
+
+
+def test_the_usual_users_of_vendor_images_do_not_spoil_a_report() -> None:
+    text = "board.compatible = ['radxa,rock-5b', 'rockchip,rk3588']"
+    assert redact_text(text, Names(users=("radxa", "rock", "pi", "orangepi"))) == text
+
+
 def test_a_capture_holds_plain_files_alone_and_no_library(tmp_path: Path) -> None:
     root = build(tmp_path / "root", samples.ROCK5B_61)
     done = capture(System(root), tmp_path / "board.tar", names=NAMES)
@@ -311,11 +356,49 @@ def test_links_and_devices_in_an_archive_are_left_out(tmp_path: Path) -> None:
     assert not (root / "proc/link").is_symlink()
 
 
-@pytest.mark.parametrize("data", [b"", b"not a tar", b"\x1f\x8b" + b"\0" * 50, os.urandom(2000)])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"not a tar",
+        b"\x1f\x8b" + b"\0" * 50,
+        gzip.compress(b"no tar"),
+        gzip.compress(b"x" * 900)[:-9],
+        os.urandom(2000),
+    ],
+)
 def test_what_is_no_archive_is_told_in_one_sentence(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(data)
-    with pytest.raises(CaptureError):
+    with pytest.raises(CaptureError) as caught:
         unpack(tmp_path / "x.tar", tmp_path / "out")
+    assert "\n" not in str(caught.value) and "python -m probes capture" in str(caught.value)
+
+
+def test_a_folder_or_a_device_is_no_archive(tmp_path: Path) -> None:
+    for place in (tmp_path, Path("/dev/zero")):
+        with pytest.raises(CaptureError, match="is no file"):
+            unpack(place, tmp_path / "out")
+
+
+def test_a_gzipped_capture_opens_and_one_that_swells_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture(System(build(tmp_path / "root", samples.ROCK4D)), tmp_path / "b.tar", names=NAMES)
+    (tmp_path / "b.tar.gz").write_bytes(gzip.compress((tmp_path / "b.tar").read_bytes()))
+    assert look(unpack(tmp_path / "b.tar.gz", tmp_path / "out")).value("soc.name") == "RK3576"
+    monkeypatch.setattr("probes.capture.MAX_TOTAL_BYTES", 1 << 20)
+    (tmp_path / "bomb.tar.gz").write_bytes(gzip.compress(bytes(3 << 20)))
+    with pytest.raises(CaptureError, match="too large"):
+        unpack(tmp_path / "bomb.tar.gz", tmp_path / "other")
+
+
+def test_two_captures_are_never_mixed_in_one_folder(tmp_path: Path) -> None:
+    for name, table in (("a", samples.ROCK4D), ("b", samples.ORANGEPI5_PLUS)):
+        capture(System(build(tmp_path / name, table)), tmp_path / f"{name}.tar", names=NAMES)
+    unpack(tmp_path / "a.tar", tmp_path / "out")
+    with pytest.raises(CaptureError, match="exists already"):
+        unpack(tmp_path / "b.tar", tmp_path / "out")
+    assert look(tmp_path / "out" / "board").value("soc.name") == "RK3576"
 
 
 def test_the_command_captures_and_unpacks(tmp_path: Path) -> None:
@@ -356,4 +439,14 @@ def test_a_fact_closed_to_root_is_not_promised_to_root(tmp_path: Path) -> None:
     closed = "live uid=0 gids=0 machine=aarch64"
     system = System(build(tmp_path / "root", samples.ROCK5B_61, closed))
     note = privilege_note(system, collect(system, lambda event: None))
-    assert note.facts and "closed even to root" in note.text
+    assert note.facts and note.text.startswith("Closed even to root")
+    scan = "live uid=0 gids=0 machine=aarch64\nclosed /proc/812/fd\n/proc/812/comm = other"
+    system = System(build(tmp_path / "scan", samples.ORANGEPI5_PRO_BSP, scan))
+    note = privilege_note(system, collect(system, lambda event: None))
+    assert note.text.startswith("Closed even to root") and "run the same command" not in note.text
+
+
+def test_the_note_in_a_container_does_not_promise_too_much(tmp_path: Path) -> None:
+    system = System(build(tmp_path / "root", samples.ROCK5B_61, "/.dockerenv dir"))
+    note = privilege_note(system, collect(system, lambda event: None))
+    assert "on the host" in note.text and "complete" not in note.text
