@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The privilege note: which facts could not be read, and whether root would help. The kit itself never asks "
-"for root."""
+"""The privilege note: which facts could not be read, and whether root would help. The kit never asks for root."""
 
 from __future__ import annotations
 
@@ -35,15 +34,19 @@ def privilege_note(system: System, sheet: FactSheet) -> PrivilegeNote:
         )
     )
     incomplete = sheet.flag("tenants.scan_complete") is False
-    if as_root and facts:
-        text = f"{len(facts)} facts are closed even to root here (a container, or a locked-down kernel)."
+    if as_root and (facts or incomplete):
+        parts = [f"{len(facts)} facts"] if facts else []
+        parts += ["the open files of some processes"] if incomplete else []
+        text = f"Closed even to root here (a container, or a locked-down kernel): {' and '.join(parts)}."
     elif not facts and not incomplete:
         text = "Nothing was closed to this user: root would add no fact."
     else:
         parts = [f"{len(facts)} facts need root: {', '.join(facts)}."] if facts else []
         if incomplete:
             parts.append("Programs of other users that hold the NPU are visible to root alone.")
-        parts.append("To have them, run the same command as root; everything else is complete.")
+        parts.append("To have them, run the same command as root; nothing else is closed to this user.")
+        if sheet.text("container.kind") not in (None, "none"):
+            parts.append("A container may refuse them to root as well: then run it on the host.")
         text = " ".join(parts)
     return PrivilegeNote(facts, paths, as_root, text)
 

@@ -79,9 +79,8 @@ def _kind(pen: Pen, info: dict[str, str | int], available: list[int]) -> None:
     family = pen.sheet.text("soc.family")
     if guess and top_mhz == 1560 and family not in ("rk356x", "rk3562"):
         guess = "LPDDR4/LPDDR4X" if family == "rk3588" else None
-    pen.assume(
-        "ddr.type", guess, f"list of clocks (highest {top_mhz} MHz)", "no list of memory clocks to infer it from"
-    )
+    why = f"no memory is known with {top_mhz} MHz as its highest clock" if available else "no list of memory clocks"
+    pen.assume("ddr.type", guess, f"{DMC}/available_frequencies, the highest of them", why)
 
 
 def _theory(pen: Pen, info: dict[str, str | int], top_hz: int | None) -> None:

@@ -29,7 +29,7 @@ def collect(pen: Pen) -> None:
         "npu.device_accessible",
         chosen["accessible"] if chosen else None,
         "mode, owner and group of the node",
-        reason=why,
+        reason="the picture does not say who looked" if chosen else why,
     )
     pen.put("npu.access_mode", _access_mode(pen), "stack", reason=why)
     _trap(pen)

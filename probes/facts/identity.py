@@ -80,8 +80,11 @@ def soc(pen: Pen) -> None:
     row = SOCS.get((name or "").split(" or ")[0])
     pen.assume("soc.family", row.family if row else None, "SoC table", "the SoC is unknown, or not in the table")
     claimed = SOCS.get(named or "")
-    fewer = None if row is None or claimed is None else (row.cores or 0) < (claimed.cores or 0)
-    pen.put("soc.overstated", fewer, "device tree against silicon", reason="fewer than two witnesses")
+    counted = claimed is not None and (driver_cores == claimed.cores or len(present) == claimed.cpus)
+    fewer = None
+    if row is not None and claimed is not None and (basis != "device tree" or counted):
+        fewer = (row.cores or 0) < (claimed.cores or 0)
+    pen.put("soc.overstated", fewer, f"device tree against {basis}", reason="fewer than two witnesses")
 
 
 def _named_or(named: str | None, code: str) -> str:

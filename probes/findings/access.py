@@ -14,6 +14,7 @@ from reports.contract import Finding
 
 MIN_NOFILE = 4096
 """Below this a large model can run out of file handles (about one per buffer; seen at 1024)."""
+ENOUGH_NOFILE = 65535
 
 
 def identity(sheet: FactSheet) -> Iterator[Finding]:
@@ -56,6 +57,9 @@ def permission(sheet: FactSheet) -> Iterator[Finding]:
         owner=row["owner"],
         group=row["group"],
         command=_permission_command(row, container(sheet)),
+        then="Start the container anew with that."
+        if container(sheet)
+        else "Log out and in again, so that a new group counts; check with: id",
     )
 
 
@@ -66,9 +70,11 @@ def _chosen(sheet: FactSheet) -> dict[str, Any]:
 
 def _permission_command(row: dict[str, Any], kind: str | None) -> str:
     path, group = str(row["path"]), str(row["group"])
-    group_may = int(str(row["mode"]), 8) & 0o060 == 0o060
+    if kind == "kubernetes":
+        return f"Pod: securityContext.supplementalGroups: [GID], GID being, on the host: stat -c %g {path}"
     if kind:
-        return f"docker run --device {path} --group-add $(stat -c %g {path}) ..."
+        return handed(kind, path, f"--group-add $(stat -c %g {path})")
+    group_may = int(str(row["mode"]), 8) & 0o060 == 0o060
     if group_may and group not in ("root", "") and not group.startswith("gid "):
         return f"sudo usermod -aG {group} $USER"
     subsystem = "accel" if "/accel/" in path else "misc" if path == "/dev/rknpu" else "drm"
@@ -78,6 +84,21 @@ def _permission_command(row: dict[str, Any], kind: str | None) -> str:
         f"echo '{rule}' | sudo tee /etc/udev/rules.d/99-rknpu.rules && sudo udevadm control --reload && "
         "sudo udevadm trigger && sudo usermod -aG render $USER"
     )
+
+
+def handed(kind: str, device: str, more: str = "") -> str:
+    """How a container of this kind is given a device of the host; ``more`` are options of docker and podman."""
+    if kind == "kubernetes":
+        return f"Pod: a device plugin for the NPU, or privileged: true and a hostPath volume of {device}"
+    if kind == "lxc":
+        return f"lxc config device add CONTAINER npu unix-char path={device}"
+    engine = "podman" if kind == "podman" else "docker"
+    return f"{engine} run --device {device} {more}".rstrip() + " ..."
+
+
+def _unmasked(kind: str) -> str:
+    """The option that shows /proc/device-tree in the container: each engine has its own word for it."""
+    return "--security-opt unmask=ALL" if kind == "podman" else "--security-opt systempaths=unconfined"
 
 
 def node_missing(sheet: FactSheet) -> Iterator[Finding]:
@@ -95,7 +116,8 @@ def node_missing(sheet: FactSheet) -> Iterator[Finding]:
     shown = evidence(sheet, "npu.stack", "npu.device_node")
     if kind:
         device = path.replace("/renderD*", "").replace("/accel*", "")
-        yield make_finding("NPU-E011", shown, kind=kind, path=path, device=device)
+        command = handed(kind, device, _unmasked(kind))
+        yield make_finding("NPU-E011", shown, kind=kind, path=path, command=command)
     else:
         yield make_finding("NPU-E014", shown, path=path)
 
@@ -111,13 +133,19 @@ def masked_tree(sheet: FactSheet) -> Iterator[Finding]:
     if not kind or sheet.value("board.compatible") is not None or sheet.flag("soc.is_rockchip") is not True:
         return
     device = sheet.text("npu.device_node") or "/dev/dri"
-    yield make_finding("NPU-E020", evidence(sheet, "board.compatible"), kind=kind, device=device)
+    command = handed(kind, device, _unmasked(kind))
+    if kind == "kubernetes":
+        command = "Pod: securityContext.procMount: Unmasked, or a read-only hostPath volume of /proc/device-tree"
+    yield make_finding("NPU-E020", evidence(sheet, "board.compatible"), kind=kind, command=command)
 
 
 def open_files(sheet: FactSheet) -> Iterator[Finding]:
     soft = sheet.number("limits.nofile_soft")
     if soft is not None and soft < MIN_NOFILE and sheet.flag("soc.is_rockchip"):
-        yield make_finding("NPU-E012", evidence(sheet, "limits.nofile_soft", "limits.nofile_hard"), soft=soft)
+        hard = sheet.number("limits.nofile_hard")
+        limit = ENOUGH_NOFILE if hard is None else min(ENOUGH_NOFILE, hard)
+        shown = evidence(sheet, "limits.nofile_soft", "limits.nofile_hard")
+        yield make_finding("NPU-E012", shown, soft=soft, limit=int(limit))
 
 
 def other_users(sheet: FactSheet) -> Iterator[Finding]:

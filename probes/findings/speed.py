@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions that make a healthy board slow: clocks, governors, heat, interrupts. The kit prints commands and "
-"sets nothing."""
+"""Conditions that make a healthy board slow: clocks, governors, heat, interrupts. The kit prints commands only."""
 
 from __future__ import annotations
 

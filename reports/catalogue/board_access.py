@@ -29,7 +29,7 @@ ENTRIES: tuple[Entry, ...] = (
         what="No permission to open the NPU at {path}: mode {mode}, owner {owner}, group {group}.",
         why="librknnrt then says that the rknpu module must be inserted, which is not the cause: the driver is "
         "running.",
-        fix=("{command}", "Log out and in again, so that a new group counts; check with: id"),
+        fix=("{command}", "{then}"),
         rank=10,
     ),
     Entry(
@@ -38,7 +38,7 @@ ENTRIES: tuple[Entry, ...] = (
         what="This {kind} container was not given the device node of the NPU ({path}).",
         why="A container sees only the devices that it is handed; the host's driver is not at fault.",
         fix=(
-            "docker run --device {device} --security-opt systempaths=unconfined ...",
+            "{command}",
             "On the host, find the node by driver: ls -l /dev/dri/by-path/ | grep npu",
         ),
         rank=11,
@@ -49,7 +49,7 @@ ENTRIES: tuple[Entry, ...] = (
         what="The limit of open files is {soft}.",
         why="Runtimes that hold a file per buffer fail with errno 24 at about the 1020th buffer of a large model.",
         fix=(
-            "ulimit -n 65535    # in the shell that starts the program",
+            "ulimit -n {limit}    # in the shell that starts the program",
             "For a systemd service: LimitNOFILE=65535 in its [Service] section",
         ),
         rank=210,
@@ -87,10 +87,7 @@ ENTRIES: tuple[Entry, ...] = (
         why="librknnrt reads it to tell which SoC it runs on, and fails with 'can't read "
         "/proc/device-tree/compatible' or "
         "a hardware version of -1.",
-        fix=(
-            "docker run --security-opt systempaths=unconfined --device {device} ...",
-            "Kubernetes: securityContext.procMount: Unmasked, or mount /proc/device-tree of the host read-only",
-        ),
+        fix=("{command}",),
         rank=13,
     ),
     Entry(

@@ -9,8 +9,7 @@ from tests.board import samples
 
 
 class Board(NamedTuple):
-    """``ddr`` is (type, GB/s); ``clusters`` (number of CPUs, core) pairs; ``first`` the first finding, notes "
-    "included."""
+    """``ddr`` is (type, GB/s); ``clusters`` (number of CPUs, core) pairs; ``first`` the first finding, notes too."""
 
     name: str
     table: str

@@ -191,6 +191,56 @@ def test_the_fix_for_a_root_only_node_is_a_udev_rule(tmp_path: Path) -> None:
     assert 'SUBSYSTEM=="accel", KERNEL=="accel*"' in first(tmp_path / "c", samples.ROCKET, accel).fix[0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "handed", "unmasked", "grouped"),
+    [
+        ("/.dockerenv dir", "docker run --device /dev/dri", "systempaths=unconfined", "docker run --device"),
+        ("/run/.containerenv dir", "podman run --device /dev/dri", "unmask=ALL", "podman run --device"),
+        ("env KUBERNETES_SERVICE_HOST=10.0.0.1", "Pod: a device plugin", "procMount: Unmasked", "supplementalGroups"),
+        ("/run/systemd/container = lxc", "lxc config device add", "lxc config device add", "lxc config device add"),
+    ],
+)
+def test_each_kind_of_container_gets_the_command_of_its_own_engine(
+    kind: str, handed: str, unmasked: str, grouped: str, tmp_path: Path
+) -> None:
+    gone = first(tmp_path / "a", samples.ROCK5B_61, "- /dev/dri", kind)
+    assert gone.code == "NPU-E011" and gone.fix[0].startswith(handed)
+    masked = first(tmp_path / "b", samples.ROCK5B_61, "- /proc/device-tree\n/proc/device-tree dir", kind)
+    assert masked.code == "NPU-E020" and unmasked in masked.fix[0]
+    closed = first(tmp_path / "c", samples.ROCK5B_61, "live uid=1001 gids=1001 machine=aarch64", kind)
+    assert closed.code == "NPU-E010" and grouped in closed.fix[0] and "Log out" not in closed.fix[1]
+
+
+def test_the_limit_of_open_files_is_raised_no_further_than_it_may_be(tmp_path: Path) -> None:
+    head = "/proc/self/limits = Limit Soft Hard Units\\nMax open files            1024                 {}                files"
+    for number, (hard, limit) in enumerate((("1048576", 65535), ("4096", 4096), ("unlimited", 65535))):
+        finding = first(tmp_path / str(number), samples.ROCK5B_61, head.format(hard))
+        assert finding.code == "NPU-E012" and finding.fix[0].startswith(f"ulimit -n {limit} ")
+
+
+def test_one_witness_alone_does_not_say_whether_the_silicon_is_overstated(tmp_path: Path) -> None:
+    blind = look(
+        tmp_path / "a",
+        samples.ORANGEPI3B,
+        "- /sys/bus/nvmem\n- dmesg\n- /sys/kernel/debug\n- /sys/devices/system/cpu/present",
+    )
+    assert blind.value("soc.name") == "RK3566" and blind.value("soc.overstated") is None
+    assert look(tmp_path / "b", samples.ORANGEPI5_PLUS).value("soc.overstated") is False
+
+
+def test_a_picture_that_does_not_say_who_looked_leaves_access_open(tmp_path: Path) -> None:
+    root = build(tmp_path / "root", samples.ROCK5B_61)
+    sheet = collect(System(root, live=Live()), lambda event: None)
+    assert sheet.value("npu.device_node") and sheet.value("npu.device_accessible") is None
+    assert "who looked" in sheet.reason("npu.device_accessible")
+
+
+def test_a_memory_clock_that_no_table_knows_gives_no_type_and_says_which(tmp_path: Path) -> None:
+    change = "/sys/class/devfreq/dmc/available_frequencies = 333000000 777000000"
+    sheet = look(tmp_path / "a", samples.ROCK5B_61, change)
+    assert sheet.value("ddr.type") is None and "777 MHz" in sheet.reason("ddr.type")
+
+
 def test_a_built_in_driver_is_not_told_to_be_replaced_by_a_module(tmp_path: Path) -> None:
     change = "/sys/module/rknpu/version = 0.9.3\n- dmesg"
     finding = first(tmp_path / "a", samples.ROCK5B_61, change)
