@@ -23,7 +23,7 @@ def test_alignments_are_found_by_trying(probe: RunProbe, code: int) -> None:
 @pytest.mark.parametrize("cliff", [2048, 3072, 7200])
 def test_a_cliff_in_k_is_placed_on_the_element(probe: RunProbe, cliff: int) -> None:
     timing = f"campaign,k_cliff_i8={cliff},k_cliff_factor=14"
-    run = probe("mm_limits", "--quick", "--type", "2", timing=timing)
+    run = probe("mm_limits", "--most", "4096" if cliff < 4000 else "8192", "--type", "2", timing=timing)
     row = run.row("shape_limit", dimension="K", limit="fast")
     assert row["median"] == cliff
     assert row["evidence"]["ends_by"] == "slow"
