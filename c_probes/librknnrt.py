@@ -245,12 +245,14 @@ def open_library(
         wanted = next((library for library in known if library.taken), None)
         if wanted is None:
             raise LibraryUnavailable("not-found", _nothing_found(known))
-        target = wanted.path if env is not None else LIBRARY_NAME
+        # By name the loader might take another file than the one that was looked at; loading that one to find out is
+        # what must not happen where no device is.
+        target = LIBRARY_NAME if env is None and (device_present or force) else wanted.path
     else:
         target = str(Path(path).absolute())
         wanted = describe_library(Path(target), kind="librknnrt")
         if wanted.size is None:
-            raise LibraryUnavailable("not-found", f"The library {target} {wanted.problem}.")
+            raise LibraryUnavailable("not-found", f"The library {target} cannot be used: {wanted.problem}.")
         if wanted.elf_machine is not None and not loadable_here(wanted):
             raise LibraryUnavailable(
                 "wrong-machine",
@@ -261,7 +263,9 @@ def open_library(
     try:
         handle = ffi.dlopen(target, ffi.RTLD_NOW | ffi.RTLD_LOCAL)
     except OSError as error:
-        raise LibraryUnavailable("not-a-library", f"{target} cannot be loaded: {error}.") from error
+        # cffi adds its own search by another name; only what the loader said is to the point.
+        said = str(error).partition("  Additionally, ")[0].rstrip(".")
+        raise LibraryUnavailable("not-a-library", f"{target} cannot be loaded: {said}.") from error
     mapped = _mapped_path(ffi, handle)
     if mapped is not None and mapped != wanted.real_path:
         # A link, or the loader knew better: a library of that SONAME was loaded before, or LD_LIBRARY_PATH has changed
