@@ -51,14 +51,10 @@ def npu_clock(sheet: FactSheet) -> Iterator[Finding]:
     """A clock parked at 200 MHz in suspend is normal on vendor kernels; elsewhere it is where the NPU works."""
     available = sheet.items_of("npu.clock_available_hz")
     top = max((hz for hz in available if isinstance(hz, int)), default=None)
-    stack = sheet.text("npu.stack")
     now, reason = _stuck_at(sheet, top)
     if now is None:
         return
-    governors = sheet.items_of("npu.governors_available")
-    path = sheet.source("npu.governor")
-    settable = stack in ("vendor-drm", "vendor-misc") and "performance" in governors and path.endswith("/governor")
-    command = f"echo performance | sudo tee {path}" if settable else _TREE_CLOCK
+    command = _npu_governor(sheet) or _TREE_CLOCK
     yield make_finding(
         "NPU-P011",
         evidence(sheet, "npu.clock_now_hz", "npu.clock_tree_hz", "npu.boot_numbers", "npu.residency"),
@@ -67,6 +63,14 @@ def npu_clock(sheet: FactSheet) -> Iterator[Finding]:
         reason=reason,
         command=command,
     )
+
+
+def _npu_governor(sheet: FactSheet) -> str | None:
+    """The command that pins the NPU's clock, where that is safe: boards with an out-of-tree driver hang on it."""
+    path = sheet.source("npu.governor")
+    known = "performance" in sheet.items_of("npu.governors_available") and path.endswith("/governor")
+    vendor = sheet.text("npu.stack") in ("vendor-drm", "vendor-misc")
+    return f"echo performance | sudo tee {path}" if vendor and known else None
 
 
 def _stuck_at(sheet: FactSheet, top: int | None) -> tuple[int | float | None, str]:
@@ -139,7 +143,8 @@ def governors(sheet: FactSheet) -> Iterator[Finding]:
             seen.append((f"{label} {name}", name))
     slow = [label for label, name in seen if name in SLOW_GOVERNORS]
     default = [label for label, name in seen if name not in SLOW_GOVERNORS | {"performance"}]
-    command = f"{_CPU}; {_DMC}" if sheet.text("ddr.governor") else _CPU
+    pinned = (_CPU, _DMC if sheet.text("ddr.governor") else None, _npu_governor(sheet))
+    command = "; ".join(part for part in pinned if part)
     shown = evidence(sheet, "cpu.governors", "ddr.governor", "npu.governor")
     if slow:
         yield make_finding("NPU-P012", shown, governors=", ".join(slow), command=command)

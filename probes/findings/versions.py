@@ -9,7 +9,7 @@ linux-rockchip pull 290.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from probes.facts.parse import Version, dotted, version
 from probes.facts.sheet import FactSheet
@@ -63,8 +63,22 @@ def shadowed(sheet: FactSheet) -> Iterator[Finding]:
                 version=taken or "an unknown version",
                 path=path,
                 others=shown,
-                first_other=others[0]["path"],
+                command=_keep_one(sheet, path, taken, others),
             )
+
+
+def _keep_one(sheet: FactSheet, path: str, taken: str | None, others: list[dict[str, Any]]) -> str:
+    """The newest copy stays: in the place where programs look, if it is not there already."""
+    rows = {row.get("path"): row for row in sheet.rows("libraries")}
+    machine = rows.get(path, {}).get("elf_machine")
+    fitting = [row for row in others if rows.get(row["path"], {}).get("elf_machine") == machine]
+    newest = max(fitting, key=lambda row: version(row.get("version")) or (), default=None)
+    if newest is not None and (version(newest.get("version")) or ()) > (version(taken) or ()):
+        return f"sudo install -m 644 {newest['path']} {path}    # the newer copy, where programs look"
+    searched = [str(row["path"]) for row in others if rows.get(row["path"], {}).get("on_loader_path")]
+    if searched:
+        return f"sudo rm {' '.join(searched[:4])}    # not newer, and never loaded by name"
+    return f"Have programs that load {others[0]['path']} by its path load {path}"
 
 
 def bad_driver(sheet: FactSheet) -> Iterator[Finding]:

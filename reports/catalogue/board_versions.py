@@ -6,6 +6,9 @@ from __future__ import annotations
 from reports.catalogue.entry import Entry
 from reports.contract import Severity
 
+_GET = (
+    "wget https://github.com/airockchip/rknn-toolkit2/raw/v2.3.2/rknpu2/runtime/Linux/librknn_api/aarch64/librknnrt.so"
+)
 _UPGRADE = "sudo apt-get update && sudo apt-get dist-upgrade && sudo reboot    # the driver comes with the kernel"
 
 ENTRIES: tuple[Entry, ...] = (
@@ -25,7 +28,7 @@ ENTRIES: tuple[Entry, ...] = (
         "supported, a "
         "missing symbol, or a failing init.",
         fix=(
-            "Keep one: sudo rm {first_other}    # or replace {path} by the version you want",
+            "{command}",
             "sudo ldconfig && ldconfig -p | grep {library}",
         ),
         rank=100,
@@ -60,7 +63,7 @@ ENTRIES: tuple[Entry, ...] = (
         what="librknnrt {version} is old.",
         why="Models converted by a newer toolkit are refused ('version 6' and the like), and the matmul API "
         "came with 1.5.",
-        fix=("Install librknnrt 2.3.2 over {path}, then: sudo ldconfig",),
+        fix=(_GET, "sudo install -m 644 librknnrt.so {path} && sudo ldconfig"),
         rank=112,
     ),
     Entry(
@@ -111,7 +114,7 @@ ENTRIES: tuple[Entry, ...] = (
         severity=Severity.INFO,
         what="No librknnrt is installed.",
         why="The driver is ready; programs that use the NPU through the vendor runtime need the library.",
-        fix=("Install librknnrt.so 2.3.2 for aarch64 into /usr/lib, then: sudo ldconfig",),
+        fix=(_GET, "sudo install -m 644 librknnrt.so /usr/lib/ && sudo ldconfig"),
         rank=905,
     ),
 )

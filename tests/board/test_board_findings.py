@@ -211,6 +211,24 @@ def test_each_kind_of_container_gets_the_command_of_its_own_engine(
     assert closed.code == "NPU-E010" and grouped in closed.fix[0] and "Log out" not in closed.fix[1]
 
 
+def test_of_two_copies_the_newer_one_is_kept_whichever_the_loader_takes(tmp_path: Path) -> None:
+    old, new = ("/usr/lib/aarch64-linux-gnu/librknnrt.so", "/usr/lib/librknnrt.so")
+    text = "lib librknnrt version: {} (0123456789@2024-01-01)"
+    for number, (taken, other) in enumerate((("1.4.0", "2.3.2"), ("2.3.2", "1.4.0"))):
+        tables = (samples.ROCK5B_61, f"{old} {text.format(taken)}\n{new} {text.format(other)}")
+        finding = next(one for one in found(tmp_path / str(number), tables)[1] if one.code == "NPU-V002")
+        wanted = f"sudo install -m 644 {new} {old} " if other == "2.3.2" else f"sudo rm {new} "
+        assert finding.fix[0].startswith(wanted)
+
+
+def test_the_command_for_governors_pins_every_one_that_is_named(tmp_path: Path) -> None:
+    slow = "/sys/class/devfreq/fdab0000.npu/governor = powersave"
+    finding = first(tmp_path / "a", samples.ROCK5B_61, slow)
+    assert finding.code == "NPU-P012" and "/sys/class/devfreq/fdab0000.npu/governor" in finding.fix[0]
+    other = found(tmp_path / "b", (samples.ORANGEPI5_PRO_DKMS,))[1]
+    assert not any("fdab0000.npu/governor" in line for one in other for line in one.fix)
+
+
 def test_the_limit_of_open_files_is_raised_no_further_than_it_may_be(tmp_path: Path) -> None:
     head = "/proc/self/limits = Limit Soft Hard Units\\nMax open files            1024                 {}                files"
     for number, (hard, limit) in enumerate((("1048576", 65535), ("4096", 4096), ("unlimited", 65535))):
