@@ -112,7 +112,8 @@ void cost_life(struct session *session, struct tally *tally) {
     const double start = now_us();
     const int code = session->runtime.matmul_destroy(ctx);
     destroy_us[count] = now_us() - start;
-    if (code != 0 && matmul_fail(&m, "failed", "rknn_matmul_destroy returned %d (%s)", code, rknn_code_name(code))) break;
+    if (code != 0 && matmul_fail(&m, "failed", "rknn_matmul_destroy returned %d (%s)", code, rknn_code_name(code)))
+      break;
     if (count + 1 < CALL_SAMPLES) matmul_close(&m);
   }
   for (int which = 0; which < 2; which++) {

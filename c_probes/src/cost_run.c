@@ -27,8 +27,8 @@ static void take_times(struct row *row, const struct matmul *m) {
   row->timing.bind_b_us = m->bind_b_us;
 }
 
-/* Share of a loop's wall time that is spent inside rknn_matmul_run, for the longest of several loops that nobody else
- * interrupted: the same loop as the timed one, with the clock read around each call. */
+/* Share of a loop's wall time that is spent inside rknn_matmul_run, for the longest of several loops that nobody
+ * else interrupted: the same loop as the timed one, with the clock read around each call. */
 static double library_share(struct matmul *m, double run_us) {
   const int runs = run_us > 0 && run_us < 1e4 ? (int)(2e4 / run_us) + 1 : 3;
   double best = 0;
@@ -53,7 +53,8 @@ void cost_fixed(struct session *session, struct tally *tally) {
   const struct problem problem = plain_problem(session, 1, 32, 32);
   part_row_begin(&row, "run_cost", "us");
   json_put_string(&row.parameters, "part", "fixed");
-  if (matmul_create(&m, session, &problem) && matmul_prepare(&m) && measure_each(&m, session->options->seconds, &row.timing))
+  if (matmul_create(&m, session, &problem) && matmul_prepare(&m) &&
+      measure_each(&m, session->options->seconds, &row.timing))
     json_put_number(&row.evidence, "library_share",
                     library_share(&m, median_of(row.timing.run_us, (size_t)row.timing.count)));
   put_shape(&row, &m);
@@ -103,7 +104,8 @@ void cost_cpu_use(struct session *session, struct tally *tally) {
 
 void cost_by_M(struct session *session, struct tally *tally) {
   static struct matmul m;
-  static const int all[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 20, 24, 31, 32, 33, 40, 48, 49, 63, 64, 65, 96, 97, 127, 128, 129, 192, 255, 256};
+  static const int all[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  12, 15,  16,  17,  20,  24,  31,
+                            32, 33, 40, 48, 49, 63, 64, 65, 96, 97, 127, 128, 129, 192, 255, 256};
   static const int few[] = {1, 2, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 128};
   const bool quick = session->options->quick;
   const size_t count = quick ? sizeof few / sizeof few[0] : sizeof all / sizeof all[0];
@@ -113,7 +115,8 @@ void cost_by_M(struct session *session, struct tally *tally) {
     const int M = quick ? few[i] : all[i];
     const struct problem problem = plain_problem(session, M, 1024, 1024);
     part_row_begin(&row, "run_time", "us");
-    if (matmul_create(&m, session, &problem) && matmul_prepare(&m)) measure_each(&m, session->options->seconds / 4, &row.timing);
+    if (matmul_create(&m, session, &problem) && matmul_prepare(&m))
+      measure_each(&m, session->options->seconds / 4, &row.timing);
     put_shape(&row, &m);
     take_times(&row, &m);
     matmul_close(&m);

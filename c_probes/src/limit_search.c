@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A shape that looks slow is tried so often again before it counts: a cliff is there every time, a busy CPU is not. */
+/* A shape that looks slow is tried so often again before it counts: a cliff is there every time, a busy CPU is not.
+ */
 enum { FAR_FROM_EDGES = 1024, SECOND_LOOKS = 3 };
 
 static int *dimension_of(struct shape *shape, char dimension) {
@@ -28,7 +29,8 @@ void line_find_alignment(struct session *session, struct line *line) {
   line->alignment = 0;
   for (int step = 1; step <= FAR_FROM_EDGES && !line->alignment; step *= 2)
     if (accepts(session, line, FAR_FROM_EDGES + step)) line->alignment = step;
-  if (line->alignment) { /* accepted is not enough: that far beside the grid of its neighbours it must be right too */
+  if (line->alignment) { /* accepted is not enough: that far beside the grid of its neighbours it must be right too
+                          */
     struct trial trial = {.value = FAR_FROM_EDGES + line->alignment};
     const struct problem problem = problem_at(line, trial.value);
     limit_try(session, &problem, true, &trial);
@@ -74,7 +76,8 @@ struct limit_found line_limit(const struct line *line, enum limit limit) {
   for (int i = 0; i < line->count; i++) {
     const struct trial *trial = &line->trials[i];
     if (limit != LIMIT_ACCEPTED && trial->accepted && !trial->known_right) continue;
-    if (!trial_holds(line, trial, limit) && (!found.beyond || trial->value < found.beyond->value)) found.beyond = trial;
+    if (!trial_holds(line, trial, limit) && (!found.beyond || trial->value < found.beyond->value))
+      found.beyond = trial;
   }
   for (int i = 0; i < line->count; i++) {
     const struct trial *trial = &line->trials[i];

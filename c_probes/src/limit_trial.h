@@ -9,7 +9,7 @@
 struct trial {
   int value; /* of the dimension that is searched */
   bool accepted, right;
-  bool known_right; /* it was run; else only creation was tried */
+  bool known_right;  /* it was run; else only creation was tried */
   double ns_per_mac; /* the fastest of a few runs; NaN: not run, or wrong */
   char why[300];     /* why not accepted or not right */
   const char *verdict;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The load of the NPU's cores as the driver shows it (debugfs, root only; or proc), looked at while something runs. */
+ * The load of the NPU's cores as the driver shows it (debugfs, root only; or proc), looked at while something runs.
+ */
 #ifndef RKNPU_KIT_LOAD_FILE_H
 #define RKNPU_KIT_LOAD_FILE_H
 
@@ -16,9 +17,9 @@ struct load_watch {
   pthread_t thread;
   bool started;
   volatile int leave;
-  int looks, cores;                /* cores: 0 when the text shows none */
+  int looks, cores;               /* cores: 0 when the text shows none */
   double highest[MAX_LOAD_CORES]; /* percent */
-  char text[200];                  /* the last look, or why there is none */
+  char text[200];                 /* the last look, or why there is none */
 };
 
 /* path NULL: the first of the places where the rknpu driver has its load file. */

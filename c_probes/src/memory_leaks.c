@@ -55,8 +55,9 @@ void memory_cells(struct row *row, const char *what, const char *of, const char 
 }
 
 /* One row from a series of readings, one per cycle. The first quarter is the warm-up of allocators. */
-static void slope_row(struct session *session, const struct matmul *m, const char *of, const char *part, const char *unit,
-                      const double *readings, int count, double cycles_per_reading, struct tally *tally) {
+static void slope_row(struct session *session, const struct matmul *m, const char *of, const char *part,
+                      const char *unit, const double *readings, int count, double cycles_per_reading,
+                      struct tally *tally) {
   struct row row;
   char value[CELL_WIDTH];
   const int skip = count / 4;
@@ -93,8 +94,10 @@ static void over_contexts(struct session *session, struct tally *tally) {
     resident[count] = resident_bytes();
   }
   if (m.verdict) matmul_close(&m);
-  slope_row(session, &m, "context with three buffers, created and destroyed", "descriptors", "fds", descriptors, count, 1, tally);
-  slope_row(session, &m, "context with three buffers, created and destroyed", "resident", "bytes", resident, count, 1, tally);
+  slope_row(session, &m, "context with three buffers, created and destroyed", "descriptors", "fds", descriptors,
+            count, 1, tally);
+  slope_row(session, &m, "context with three buffers, created and destroyed", "resident", "bytes", resident, count,
+            1, tally);
 }
 
 static void over_buffers(struct session *session, struct tally *tally) {
@@ -107,7 +110,8 @@ static void over_buffers(struct session *session, struct tally *tally) {
     for (; count < CYCLES && !m.verdict; count++) {
       rknn_tensor_mem *mem = session->runtime.create_mem(m.ctx, 65536);
       if (!mem) {
-        matmul_fail(&m, "failed", "rknn_create_mem of 65536 bytes returned NULL after %d made and destroyed", count);
+        matmul_fail(&m, "failed", "rknn_create_mem of 65536 bytes returned NULL after %d made and destroyed",
+                    count);
         break;
       }
       memset(mem->virt_addr, 1, 65536);
@@ -118,7 +122,8 @@ static void over_buffers(struct session *session, struct tally *tally) {
     if (!m.verdict) matmul_prove(&m, "run after the buffers");
   }
   matmul_close(&m);
-  slope_row(session, &m, "buffer of 64 KiB, created and destroyed", "descriptors", "fds", descriptors, count, 1, tally);
+  slope_row(session, &m, "buffer of 64 KiB, created and destroyed", "descriptors", "fds", descriptors, count, 1,
+            tally);
 }
 
 static void over_runs(struct session *session, struct tally *tally) {

@@ -20,13 +20,15 @@ void memory_contexts(struct session *session, struct tally *tally) {
   static struct matmul contexts[MOST_CONTEXTS], after;
   struct row row;
   char value[CELL_WIDTH];
-  const int most = session->options->most && session->options->most < MOST_CONTEXTS ? session->options->most : MOST_CONTEXTS;
+  const int most =
+      session->options->most && session->options->most < MOST_CONTEXTS ? session->options->most : MOST_CONTEXTS;
   const struct problem problem = plain_problem(session, 1, 32, 32);
   const int before = open_descriptors();
   int count = 0;
   part_row_begin(&row, "npu_memory", "contexts");
   json_put_string(&row.parameters, "part", "contexts");
-  while (count < most && matmul_create(&contexts[count], session, &problem) && matmul_prepare(&contexts[count])) count++;
+  while (count < most && matmul_create(&contexts[count], session, &problem) && matmul_prepare(&contexts[count]))
+    count++;
   const int descriptors = open_descriptors();
   const bool refused = count < most;
   if (refused) json_put_string(&row.evidence, "refusal", contexts[count].reason);
@@ -41,7 +43,8 @@ void memory_contexts(struct session *session, struct tally *tally) {
   part_row_judge(&row, count ? &after : &contexts[0]);
   if (count && !works) { /* the number stands; that handles do not come back is what the row says with it */
     row.verdict = "failed";
-    snprintf(row.reason, sizeof row.reason, "after %d contexts were made and destroyed no new one works: %.900s", count, after.reason);
+    snprintf(row.reason, sizeof row.reason, "after %d contexts were made and destroyed no new one works: %.900s",
+             count, after.reason);
   }
   snprintf(value, sizeof value, "%s%d", refused ? "" : ">=", count);
   memory_cells(&row, "contexts", "contexts alive at once", value);
@@ -123,7 +126,8 @@ void memory_domains(struct session *session, struct tally *tally) {
     if (code == 0) code = take_turns(&home, &away, &across[done]);
   }
   if (good && code != 0) matmul_run_failed(&away, code, "run in turns with domain 0");
-  if (good && code == 0) good = matmul_prove(&away, "last run in domain 1") && matmul_prove(&home, "last run in domain 0");
+  if (good && code == 0)
+    good = matmul_prove(&away, "last run in domain 1") && matmul_prove(&home, "last run in domain 0");
   for (int i = 0; i < done; i++) row.rate[row.rate_count++] = (across[i] - same[i]) / 2;
   json_put_number(&row.evidence, "pair_in_one_domain_us", median_of(same, (size_t)done));
   json_put_number(&row.evidence, "pair_across_domains_us", median_of(across, (size_t)done));

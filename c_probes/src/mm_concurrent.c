@@ -11,7 +11,8 @@ static const char method[] =
     "For n = 1 to the number of cores: n contexts, each with a core mask of one bit and its own data, created, "
     "bound, warmed and checked beforehand; n threads start together behind a barrier and each makes the same "
     "number of runs. Aggregate rate = work done while all n contexts were running / length of that common window "
-    "(latest end of a first run to earliest end; a run across its edge counts by the share of its time inside). After the "
+    "(latest end of a first run to earliest end; a run across its edge counts by the share of its time inside). "
+    "After the "
     "last burst every element of every C is compared with an exact oracle. One failed worker voids the row. "
     "Scaling is against n = 1 of the same run. Spoiled by low clocks, heat, fewer free CPU cores than contexts, "
     "and any other user of the NPU or the memory.";

@@ -5,12 +5,18 @@
 #include "guard.h"
 
 static const char method[] =
-    "fixed: time of rknn_matmul_run for the smallest product, so that only the cost of a run is left; the share of that "
-    "time spent inside the library is measured in the same loop. cpu_use: CPU time of the process during runs of some "
-    "milliseconds, over their wall time: near 1 the library polls, near 0 it sleeps. by_M: time per run at fixed K and N, M "
-    "from 1 on: steps show that M is rounded up. bind: rknn_matmul_set_io_mem of B in each layout. sync: rknn_mem_sync of two "
-    "sizes and both directions. life: create and destroy of a context. wake: the first run after a pause, less a run without "
-    "one. Every context that is timed is also run and compared in every element. Spoiled by other load on the CPU, by "
+    "fixed: time of rknn_matmul_run for the smallest product, so that only the cost of a run is left; the share of "
+    "that "
+    "time spent inside the library is measured in the same loop. cpu_use: CPU time of the process during runs of "
+    "some "
+    "milliseconds, over their wall time: near 1 the library polls, near 0 it sleeps. by_M: time per run at fixed K "
+    "and N, M "
+    "from 1 on: steps show that M is rounded up. bind: rknn_matmul_set_io_mem of B in each layout. sync: "
+    "rknn_mem_sync of two "
+    "sizes and both directions. life: create and destroy of a context. wake: the first run after a pause, less a "
+    "run without "
+    "one. Every context that is timed is also run and compared in every element. Spoiled by other load on the CPU, "
+    "by "
     "sleeping CPU states and by low clocks.";
 
 static const char *const parts[] = {"fixed", "cpu_use", "by_M", "bind", "sync", "life", "wake", NULL};
@@ -18,14 +24,17 @@ static const char *const parts[] = {"fixed", "cpu_use", "by_M", "bind", "sync", 
 static const struct program program = {
     .name = "mm_cost",
     .bit = FOR_COST,
-    .purpose = "Measures the fixed cost of a run, of binding, syncing, creating and destroying, of runs after a pause, and\n"
-               "the CPU time that waiting takes.",
+    .purpose =
+        "Measures the fixed cost of a run, of binding, syncing, creating and destroying, of runs after a pause, "
+        "and\n"
+        "the CPU time that waiting takes.",
     .deadline = 300,
     .seconds = 0.2,
     .parts = parts,
 };
 
-static const struct column columns[] = {{"what", -9}, {"of", -34}, {"value", 10}, {"unit", -5}, {"MAD", 6}, {"verdict", -13}};
+static const struct column columns[] = {{"what", -9}, {"of", -34}, {"value", 10},
+                                        {"unit", -5}, {"MAD", 6},  {"verdict", -13}};
 
 static const struct {
   const char *name;

@@ -9,10 +9,14 @@
 #include "parts.h"
 
 static const char method[] =
-    "For each type, layout and quantisation: M over powers of two at fixed K and N, then from the best M on K and N are "
-    "halved and doubled as long as the rate grows by more than 2 %. Each point is measured as in mm_peak: wall time of "
-    "rknn_matmul_run on data already bound, first run apart, every element of C compared with an exact oracle. Beside the rate "
-    "stand the bytes of A, B and C and the operations per byte: the points of a roofline. Spoiled by low clocks, heat, and any "
+    "For each type, layout and quantisation: M over powers of two at fixed K and N, then from the best M on K and "
+    "N are "
+    "halved and doubled as long as the rate grows by more than 2 %. Each point is measured as in mm_peak: wall "
+    "time of "
+    "rknn_matmul_run on data already bound, first run apart, every element of C compared with an exact oracle. "
+    "Beside the rate "
+    "stand the bytes of A, B and C and the operations per byte: the points of a roofline. Spoiled by low clocks, "
+    "heat, and any "
     "other user of the NPU, the memory or the calling CPU core.";
 
 static const struct program program = {
@@ -23,7 +27,8 @@ static const struct program program = {
     .seconds = 0.1,
 };
 
-static const struct column columns[] = {{"type", -11}, {"M x K x N", -15}, {"B/AC", -13}, {"B quant", -7}, {"ms/run", 9}, {"TOPS", 7}, {"ops/byte", 8}, {"verdict", -13}};
+static const struct column columns[] = {{"type", -11}, {"M x K x N", -15}, {"B/AC", -13},   {"B quant", -7},
+                                        {"ms/run", 9}, {"TOPS", 7},        {"ops/byte", 8}, {"verdict", -13}};
 
 struct family {
   int B_layout, AC_layout;
@@ -52,7 +57,8 @@ static void fill(struct row *row, const struct matmul *m) {
   const double bytes = (double)io->A.size + io->B.size + io->C.size, ops = 2.0 * s.M * s.K * s.N;
   row->timing.create_us = m->create_us;
   row->timing.bind_b_us = m->bind_b_us;
-  for (int i = 0; i < row->timing.count; i++) row->rate[row->rate_count++] = tops_of(s.M, s.K, s.N, row->timing.run_us[i]);
+  for (int i = 0; i < row->timing.count; i++)
+    row->rate[row->rate_count++] = tops_of(s.M, s.K, s.N, row->timing.run_us[i]);
   matmul_put_parameters(m, &row->parameters);
   json_put_integer(&row->parameters, "core_mask", m->mask_in_force);
   json_put_string(&row->parameters, "series", "grid");
@@ -67,7 +73,8 @@ static void fill(struct row *row, const struct matmul *m) {
   snprintf(row->cells[3], CELL_WIDTH, "%s", p->quant == QUANT_PER_CHANNEL ? "channel" : "layer");
   snprintf(row->cells[4], CELL_WIDTH, row_passed(row) ? "%.3f" : "-",
            median_of(row->timing.run_us, (size_t)row->timing.count) / 1e3);
-  snprintf(row->cells[5], CELL_WIDTH, row_passed(row) ? "%.4g" : "-", median_of(row->rate, (size_t)row->rate_count));
+  snprintf(row->cells[5], CELL_WIDTH, row_passed(row) ? "%.4g" : "-",
+           median_of(row->rate, (size_t)row->rate_count));
   snprintf(row->cells[6], CELL_WIDTH, "%.3g", ops / bytes);
   snprintf(row->cells[7], CELL_WIDTH, "%s", row->verdict);
 }
@@ -77,7 +84,8 @@ static double point(struct session *session, const struct problem *problem, stru
   static struct matmul m;
   struct row row;
   part_row_begin(&row, "gemm_rate", "tops");
-  if (matmul_create(&m, session, problem) && matmul_prepare(&m)) measure_runs(&m, session->options->seconds, &row.timing);
+  if (matmul_create(&m, session, problem) && matmul_prepare(&m))
+    measure_runs(&m, session->options->seconds, &row.timing);
   matmul_close(&m);
   fill(&row, &m);
   const double rate = row_passed(&row) ? median_of(row.rate, (size_t)row.rate_count) : NAN;
@@ -89,7 +97,8 @@ static double point(struct session *session, const struct problem *problem, stru
 static double macs_of(struct shape s) { return (double)s.M * s.K * s.N; }
 
 /* Points on the way: steps that lead back to a point measured before are not taken. */
-static void climb(struct session *session, struct problem best, double rate, const struct extent *extent, struct tally *tally) {
+static void climb(struct session *session, struct problem best, double rate, const struct extent *extent,
+                  struct tally *tally) {
   int came_by = -1;
   for (int steps = 0; steps < extent->steps; steps++) {
     struct shape next_shape = best.shape;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mm_limits: the largest K, M and N of each type that is accepted, that is right and that is fast, and the alignment of
- * each, all found by trying. */
+ * mm_limits: the largest K, M and N of each type that is accepted, that is right and that is fast, and the
+ * alignment of each, all found by trying. */
 #include <math.h>
 #include <string.h>
 
@@ -9,22 +9,30 @@
 #include "limit_search.h"
 
 static const char method[] =
-    "One dimension at a time, the other two small. It is doubled from a small value until a shape is refused, wrong or slow, "
-    "or the cap is reached; each of these ends is then bisected on the grid of the alignment. accepted: rknn_matmul_create "
-    "returns 0. right: every element of C equals the exact product after the first and the last run. fast: the time per "
-    "multiply-accumulate, fastest of a few runs, is within two times that of the best smaller value. Alignment: the smallest "
-    "power of two by which 1024 may be exceeded. A limit of the cap is a lower bound. Spoiled by other users of the NPU "
+    "One dimension at a time, the other two small. It is doubled from a small value until a shape is refused, "
+    "wrong or slow, "
+    "or the cap is reached; each of these ends is then bisected on the grid of the alignment. accepted: "
+    "rknn_matmul_create "
+    "returns 0. right: every element of C equals the exact product after the first and the last run. fast: the "
+    "time per "
+    "multiply-accumulate, fastest of a few runs, is within two times that of the best smaller value. Alignment: "
+    "the smallest "
+    "power of two by which 1024 may be exceeded. A limit of the cap is a lower bound. Spoiled by other users of "
+    "the NPU "
     "and by clocks that change while it runs.";
 
 static const struct program program = {
     .name = "mm_limits",
     .bit = FOR_LIMITS,
-    .purpose = "Finds the largest K, M and N that a matmul type takes, computes right and computes fast, and their alignment.",
+    .purpose =
+        "Finds the largest K, M and N that a matmul type takes, computes right and computes fast, and their "
+        "alignment.",
     .deadline = 600,
     .most = "largest K, M or N that is tried; default 65536 for K and N, 16384 for M, with --quick a quarter of it",
 };
 
-static const struct column columns[] = {{"type", -11}, {"dim", -3}, {"accepted", 9}, {"right", 9}, {"fast", 9}, {"align", 5}, {"verdict", -13}};
+static const struct column columns[] = {{"type", -11}, {"dim", -3},  {"accepted", 9}, {"right", 9},
+                                        {"fast", 9},   {"align", 5}, {"verdict", -13}};
 
 static const char *const limit_names[] = {"accepted", "right", "fast"};
 
@@ -66,11 +74,15 @@ static void limit_row(struct session *session, const struct line *line, enum lim
   json_put_boolean(&row.evidence, "at_least", found.at_least);
   if (found.beyond) {
     json_put_integer(&row.evidence, "ends_at", found.beyond->value);
-    json_put_string(&row.evidence, "ends_by", !found.beyond->accepted ? "refused" : !found.beyond->right ? "wrong" : "slow");
+    json_put_string(&row.evidence, "ends_by",
+                    !found.beyond->accepted ? "refused"
+                    : !found.beyond->right  ? "wrong"
+                                            : "slow");
     if (found.beyond->why[0]) json_put_string(&row.evidence, "why", found.beyond->why);
     double best = INFINITY;
     for (int i = 0; i < line->count; i++)
-      if (line->trials[i].right && line->trials[i].value <= found.value) best = fmin(best, line->trials[i].ns_per_mac);
+      if (line->trials[i].right && line->trials[i].value <= found.value)
+        best = fmin(best, line->trials[i].ns_per_mac);
     if (limit == LIMIT_FAST && found.beyond->right)
       json_put_number(&row.evidence, "slower_times", found.beyond->ns_per_mac / best);
   }
@@ -107,8 +119,10 @@ static void alignment_row(struct session *session, const struct line *line, stru
   row.verdict = !line->alignment ? "unsupported" : line->alignment_right ? "passed" : "failed";
   row.exact = line->alignment > 0;
   if (line->alignment && !line->alignment_right)
-    snprintf(row.reason, sizeof row.reason, "%c = 1024 + %d is accepted, but: %s", line->dimension, line->alignment, line->alignment_why);
-  if (!line->alignment) snprintf(row.reason, sizeof row.reason, "no %c between 1025 and 2048 was accepted", line->dimension);
+    snprintf(row.reason, sizeof row.reason, "%c = 1024 + %d is accepted, but: %s", line->dimension, line->alignment,
+             line->alignment_why);
+  if (!line->alignment)
+    snprintf(row.reason, sizeof row.reason, "no %c between 1025 and 2048 was accepted", line->dimension);
   part_row_end(session, &row, tally);
 }
 
@@ -128,7 +142,8 @@ static bool base_works(struct session *session, const struct problem *base, stru
   json_put_string(&row.parameters, "limit", "right");
   row.verdict = line.trials[0].verdict;
   row.exact = strcmp(row.verdict, "failed") == 0;
-  snprintf(row.reason, sizeof row.reason, "M=%d K=%d N=%d: %s", base->shape.M, base->shape.K, base->shape.N, line.trials[0].why);
+  snprintf(row.reason, sizeof row.reason, "M=%d K=%d N=%d: %s", base->shape.M, base->shape.K, base->shape.N,
+           line.trials[0].why);
   snprintf(row.cells[0], CELL_WIDTH, "%s", type ? type->short_name : "unassigned");
   snprintf(row.cells[6], CELL_WIDTH, "%s", row.verdict);
   part_row_end(session, &row, tally);
@@ -140,7 +155,8 @@ static void search_type(struct session *session, int code, struct tally *tally) 
     char dimension;
     struct shape base;
     int quick_cap, cap;
-  } lines[] = {{'K', {64, 512, 256}, 16384, 65536}, {'N', {64, 512, 256}, 16384, 65536}, {'M', {16, 512, 512}, 4096, 16384}};
+  } lines[] = {
+      {'K', {64, 512, 256}, 16384, 65536}, {'N', {64, 512, 256}, 16384, 65536}, {'M', {16, 512, 512}, 4096, 16384}};
   static struct line line;
   const struct options *o = session->options;
   const struct matmul_type_info *type = matmul_type_find(code);

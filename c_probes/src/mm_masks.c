@@ -11,10 +11,14 @@
 
 static const char method[] =
     "One context per row on core mask 1, 2, 4, 3, 7 and 0, then two contexts on the same mask. The return code of "
-    "rknn_matmul_set_core_mask is noted and the context is run all the same: what a mask does shows in the rate beside that of "
-    "mask 1, and in the driver's load file where it can be read (root). Two contexts on one core share it, so they should reach "
-    "the rate of one; two contexts on mask 0 should reach more. A matmul context is known to run on one core whatever the mask "
-    "says, so a mask of several cores that is accepted is honest only if the rate shows it. Every C is compared in every element. "
+    "rknn_matmul_set_core_mask is noted and the context is run all the same: what a mask does shows in the rate "
+    "beside that of "
+    "mask 1, and in the driver's load file where it can be read (root). Two contexts on one core share it, so they "
+    "should reach "
+    "the rate of one; two contexts on mask 0 should reach more. A matmul context is known to run on one core "
+    "whatever the mask "
+    "says, so a mask of several cores that is accepted is honest only if the rate shows it. Every C is compared in "
+    "every element. "
     "Spoiled by other users of the NPU and by low clocks.";
 
 static const struct program program = {
@@ -25,7 +29,8 @@ static const struct program program = {
     .seconds = 0.2,
 };
 
-static const struct column columns[] = {{"mask", 5}, {"contexts", 8}, {"code", 5}, {"TOPS", 7}, {"of mask 1", 9}, {"verdict", -13}};
+static const struct column columns[] = {{"mask", 5}, {"contexts", 8},  {"code", 5},
+                                        {"TOPS", 7}, {"of mask 1", 9}, {"verdict", -13}};
 
 static const struct {
   int mask, contexts;
@@ -47,7 +52,8 @@ static void measure(struct session *session, struct row *row, struct worker *wor
   struct crew crew;
   const struct shape s = workers[0].m.problem.shape;
   if (!crew_start(&crew, workers, contexts)) {
-    matmul_fail(&workers[0].m, "could-not-run", "pthread_create gives no %d threads; raise the limit on processes", contexts);
+    matmul_fail(&workers[0].m, "could-not-run", "pthread_create gives no %d threads; raise the limit on processes",
+                contexts);
     return;
   }
   if (together_measure(session, &crew, session->options->seconds, &found)) {
@@ -89,7 +95,8 @@ static void one_row(struct session *session, size_t number, double *one_tops, st
   snprintf(row.cells[1], CELL_WIDTH, "%d", contexts);
   snprintf(row.cells[2], CELL_WIDTH, "%d", code);
   snprintf(row.cells[3], CELL_WIDTH, row_passed(&row) ? "%.4g" : "-", tops);
-  snprintf(row.cells[4], CELL_WIDTH, row_passed(&row) && isfinite(tops / *one_tops) ? "%.2fx" : "-", tops / *one_tops);
+  snprintf(row.cells[4], CELL_WIDTH, row_passed(&row) && isfinite(tops / *one_tops) ? "%.2fx" : "-",
+           tops / *one_tops);
   snprintf(row.cells[5], CELL_WIDTH, "%s", row.verdict);
   part_row_end(session, &row, tally);
   together_free(workers, contexts);
@@ -108,7 +115,8 @@ int main(int argc, char **argv) {
   session_start(&session, &options, &program, columns, sizeof columns / sizeof columns[0]);
   guard_deadline(&session.output, &session.capture, options.deadline);
   if (!session_open_library(&session)) return session_end(&session, EXIT_NOT_RUN);
-  output_header(&session.output, session.runtime.path, session.runtime.version, options.seed, sizeof plans / sizeof plans[0], method);
+  output_header(&session.output, session.runtime.path, session.runtime.version, options.seed,
+                sizeof plans / sizeof plans[0], method);
   for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) one_row(&session, i, &one_tops, &tally);
   return session_end(&session, tally_exit(&tally));
 }

@@ -5,11 +5,15 @@
 #include "memory_parts.h"
 
 static const char method[] =
-    "leaks: descriptors and resident memory over 64 contexts made and destroyed, over buffers, and over 512 runs; the slope "
+    "leaks: descriptors and resident memory over 64 contexts made and destroyed, over buffers, and over 512 runs; "
+    "the slope "
     "(median over all pairs, first quarter dropped) should be 0. contexts: alive at once until one is refused, the "
-    "descriptors of each, and whether a new one works afterwards. ceiling: blocks of 64 MiB in IOMMU domains 0 and 1 until one is "
-    "refused, with an early stop at half of the available memory: then the figure is a lower bound. domains: a context in "
-    "domain 1 run, compared, and run in turns with one in domain 0. All but leaks go to limits that have hung boards with old "
+    "descriptors of each, and whether a new one works afterwards. ceiling: blocks of 64 MiB in IOMMU domains 0 and "
+    "1 until one is "
+    "refused, with an early stop at half of the available memory: then the figure is a lower bound. domains: a "
+    "context in "
+    "domain 1 run, compared, and run in turns with one in domain 0. All but leaks go to limits that have hung "
+    "boards with old "
     "drivers. Spoiled by other users of the NPU and by low memory.";
 
 static const char *const parts[] = {"leaks", "contexts", "ceiling", "domains", NULL};
@@ -17,7 +21,9 @@ static const char *const parts[] = {"leaks", "contexts", "ceiling", "domains", N
 static const struct program program = {
     .name = "mm_memory",
     .bit = FOR_MEMORY,
-    .purpose = "Looks for leaks of descriptors and memory (part leaks, the only one without --part), and on request for limits.",
+    .purpose =
+        "Looks for leaks of descriptors and memory (part leaks, the only one without --part), and on request for "
+        "limits.",
     .deadline = 120,
     .parts = parts,
     .most = "largest number of contexts, or of MiB for the ceiling",
@@ -28,7 +34,10 @@ static const struct column columns[] = {{"what", -11}, {"of", -31}, {"value", 9}
 static const struct {
   const char *name;
   void (*measure)(struct session *, struct tally *);
-} table[] = {{"leaks", memory_leaks}, {"contexts", memory_contexts}, {"ceiling", memory_ceiling}, {"domains", memory_domains}};
+} table[] = {{"leaks", memory_leaks},
+             {"contexts", memory_contexts},
+             {"ceiling", memory_ceiling},
+             {"domains", memory_domains}};
 
 int main(int argc, char **argv) {
   static struct session session;

@@ -9,20 +9,26 @@
 #include "together.h"
 
 static const char method[] =
-    "One context per core, all running for the whole time. A sample is the rate of a sixtieth of it. Every few seconds a "
-    "heartbeat step is written, so that a board that hangs or restarts leaves behind how far it came, and all of every C is "
-    "compared with the exact product. drift compares the last quarter of the samples with the first. Spoiled by other users of "
+    "One context per core, all running for the whole time. A sample is the rate of a sixtieth of it. Every few "
+    "seconds a "
+    "heartbeat step is written, so that a board that hangs or restarts leaves behind how far it came, and all of "
+    "every C is "
+    "compared with the exact product. drift compares the last quarter of the samples with the first. Spoiled by "
+    "other users of "
     "the NPU; heat is what it looks for.";
 
 static const struct program program = {
     .name = "mm_soak",
     .bit = FOR_SOAK,
-    .purpose = "Keeps one context per core running for --seconds, compares results throughout, and tells how the rate holds.",
+    .purpose =
+        "Keeps one context per core running for --seconds, compares results throughout, and tells how the rate "
+        "holds.",
     .deadline = 0,
     .seconds = 300,
 };
 
-static const struct column columns[] = {{"contexts", 8}, {"minutes", 7}, {"TOPS", 8}, {"drift", 7}, {"checks", 7}, {"verdict", -13}};
+static const struct column columns[] = {{"contexts", 8}, {"minutes", 7}, {"TOPS", 8},
+                                        {"drift", 7},    {"checks", 7},  {"verdict", -13}};
 
 enum { SLICES = 60, HEARTBEAT_US = 5000000 };
 
@@ -31,7 +37,8 @@ struct soak {
   int slices, checks;
 };
 
-static bool soak_slice(struct session *session, struct crew *crew, double begin_us, double *beat_us, struct soak *soak) {
+static bool soak_slice(struct session *session, struct crew *crew, double begin_us, double *beat_us,
+                       struct soak *soak) {
   const struct shape s = crew->workers[0].m.problem.shape;
   const double slice_us = session->options->seconds * 1e6 / SLICES, start = now_us();
   const struct oracle *oracles[MAX_MASKS];
@@ -43,7 +50,8 @@ static bool soak_slice(struct session *session, struct crew *crew, double begin_
     double window = 0, inside = 0;
     if (now_us() - *beat_us > HEARTBEAT_US || *beat_us == begin_us) {
       *beat_us = now_us();
-      session_step(session, "heartbeat: %.0f of %.0f s, %d contexts", (*beat_us - begin_us) * 1e-6, session->options->seconds, crew->count);
+      session_step(session, "heartbeat: %.0f of %.0f s, %d contexts", (*beat_us - begin_us) * 1e-6,
+                   session->options->seconds, crew->count);
       for (int i = 0; i < crew->count; i++)
         if (!matmul_reset_C(&crew->workers[i].m)) return false;
     }
@@ -72,7 +80,8 @@ static bool soak_slice(struct session *session, struct crew *crew, double begin_
 static void measure(struct session *session, struct worker *workers, int count, struct soak *soak) {
   struct crew crew;
   if (!crew_start(&crew, workers, count)) {
-    matmul_fail(&workers[0].m, "could-not-run", "pthread_create gives no %d threads; raise the limit on processes", count);
+    matmul_fail(&workers[0].m, "could-not-run", "pthread_create gives no %d threads; raise the limit on processes",
+                count);
     return;
   }
   const double begin = now_us();
@@ -115,7 +124,9 @@ int main(int argc, char **argv) {
   json_put_number(&row.parameters, "seconds", options.seconds);
   matmul_put_parameters(&workers[0].m, &row.parameters);
   const int quarter = soak.slices / 4;
-  const double drift = quarter ? median_of(soak.rate + soak.slices - quarter, (size_t)quarter) / median_of(soak.rate, (size_t)quarter) : NAN;
+  const double drift = quarter ? median_of(soak.rate + soak.slices - quarter, (size_t)quarter) /
+                                     median_of(soak.rate, (size_t)quarter)
+                               : NAN;
   json_put_number(&row.evidence, "drift", drift);
   json_put_integer(&row.evidence, "results_compared", soak.checks);
   together_judge(&row, workers, count);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "values.h"
 
 struct rule {
   const char *name, *value; /* value: its name in --help; NULL: a switch */
@@ -13,20 +13,6 @@ struct rule {
   int programs;
   const char *(*set)(struct options *options, const char *value); /* NULL, or what is wrong with the value */
 };
-
-static bool read_integer(const char *text, long long low, long long high, long long *out) {
-  char *end = NULL;
-  errno = 0;
-  if (text[0] != '-' && (text[0] < '0' || text[0] > '9')) return false;
-  *out = strtoll(text, &end, 0);
-  return errno == 0 && end != text && *end == '\0' && *out >= low && *out <= high;
-}
-
-static bool read_number(const char *text, double low, double high, double *out) {
-  char *end = NULL;
-  *out = strtod(text, &end);
-  return end != text && *end == '\0' && isfinite(*out) && *out >= low && *out <= high;
-}
 
 static const char *set_library(struct options *o, const char *value) {
   o->library = value;
@@ -79,7 +65,8 @@ static const char *set_shape(struct options *o, const char *value) {
 }
 
 /* Calls take for every word of a comma list. */
-static const char *each_word(struct options *o, const char *value, const char *(*take)(struct options *, const char *)) {
+static const char *each_word(struct options *o, const char *value,
+                             const char *(*take)(struct options *, const char *)) {
   char word[64];
   for (;;) {
     const size_t length = strcspn(value, ",");
@@ -127,18 +114,6 @@ static const char *set_cores(struct options *o, const char *value) {
   if (!read_integer(value, 1, MAX_MASKS, &cores)) return "must be an integer from 1 to 8";
   o->cores = (int)cores;
   return NULL;
-}
-
-static bool choose(const char *value, const char *first, const char *second, enum choice *out) {
-  if (strcmp(value, first) == 0)
-    *out = CHOICE_FIRST;
-  else if (strcmp(value, second) == 0)
-    *out = CHOICE_SECOND;
-  else if (strcmp(value, "both") == 0)
-    *out = CHOICE_BOTH;
-  else
-    return false;
-  return true;
 }
 
 static const char *set_layout(struct options *o, const char *value) {
@@ -189,25 +164,34 @@ static const struct rule rules[] = {
     {"--json", NULL, "JSON lines instead of a table", FOR_ALL, set_json},
     {"--seed", "N", "seed of the data; default 1", FOR_ALL, set_seed},
     {"--seconds", "S", "time to fill with runs, per row", FOR_TIMED, set_seconds},
-    {"--deadline", "S", "end with exit code 3 when not done by then; 0 = never", FOR_ALL & ~FOR_DTYPES, set_deadline},
+    {"--deadline", "S", "end with exit code 3 when not done by then; 0 = never", FOR_ALL & ~FOR_DTYPES,
+     set_deadline},
     {"--deadline", "S", "time each type may take before it is killed", FOR_DTYPES, set_deadline},
     {"--shape", "MxKxN", "measure this shape; may be given again (others than mm_peak use the first)",
      FOR_PEAK | FOR_CONCURRENT | FOR_STREAM | FOR_SOAK, set_shape},
-    {"--type", "LIST", "matmul types, by code or name (some use the first alone)", FOR_ALL & ~(FOR_COST | FOR_MEMORY), set_types},
+    {"--type", "LIST", "matmul types, by code or name (some use the first alone)",
+     FOR_ALL & ~(FOR_COST | FOR_MEMORY), set_types},
     {"--types", "LIST", "the same as --type", FOR_ALL & ~(FOR_COST | FOR_MEMORY), set_types},
-    {"--layout", "WORD", "layout of B: norm, native or both; default native", FOR_PEAK | FOR_CONCURRENT, set_layout},
-    {"--ac-layout", "WORD", "layout of A and C; default norm, for int4 A native", FOR_PEAK | FOR_CONCURRENT, set_ac_layout},
-    {"--quant", "WORD", "quantisation of B: per_layer, per_channel or both; default per_layer", FOR_PEAK, set_quant},
+    {"--layout", "WORD", "layout of B: norm, native or both; default native", FOR_PEAK | FOR_CONCURRENT,
+     set_layout},
+    {"--ac-layout", "WORD", "layout of A and C; default norm, for int4 A native", FOR_PEAK | FOR_CONCURRENT,
+     set_ac_layout},
+    {"--quant", "WORD", "quantisation of B: per_layer, per_channel or both; default per_layer", FOR_PEAK,
+     set_quant},
     {"--core-mask", "N", "core mask of the context; default 1", FOR_PEAK, set_mask},
     {"--masks", "LIST", "one single-bit core mask per context; default: those of 1,2,4 that are accepted",
      FOR_CONCURRENT | FOR_STREAM | FOR_SOAK, set_masks},
-    {"--cores", "N", "contexts to go up to; default: one per mask", FOR_CONCURRENT | FOR_STREAM | FOR_SOAK, set_cores},
+    {"--cores", "N", "contexts to go up to; default: one per mask", FOR_CONCURRENT | FOR_STREAM | FOR_SOAK,
+     set_cores},
     {"--rated-tops", "T", "rated TOPS of what is measured: one core, or for mm_concurrent the chip",
      FOR_PEAK | FOR_CONCURRENT | FOR_GRID, set_rated},
-    {"--quick", NULL, "small shapes, few of them", FOR_PEAK | FOR_CONCURRENT | FOR_LIMITS | FOR_GRID | FOR_COST, set_quick},
+    {"--quick", NULL, "small shapes, few of them", FOR_PEAK | FOR_CONCURRENT | FOR_LIMITS | FOR_GRID | FOR_COST,
+     set_quick},
     {"--part", "LIST", "only these parts", FOR_COST | FOR_STREAM | FOR_MEMORY, set_parts},
-    {"--load-file", "PATH", "where to read the load of the NPU cores; default: the driver's debugfs or proc file", FOR_MASKS, set_load_file},
-    {"--cpu-threads", "N", "CPU threads beside the NPU; default: one less than there are CPUs", FOR_STREAM, set_cpu_threads},
+    {"--load-file", "PATH", "where to read the load of the NPU cores; default: the driver's debugfs or proc file",
+     FOR_MASKS, set_load_file},
+    {"--cpu-threads", "N", "CPU threads beside the NPU; default: one less than there are CPUs", FOR_STREAM,
+     set_cpu_threads},
     {"--most", "N", "upper bound of what is tried", FOR_MEMORY | FOR_LIMITS, set_most},
 };
 
@@ -233,8 +217,11 @@ static enum options_result wrong(const struct program *program, const char *what
 }
 
 enum options_result options_parse(struct options *options, const struct program *program, int argc, char **argv) {
-  *options = (struct options){.library = "librknnrt.so", .program = program,
-                              .seconds = program->seconds > 0 ? program->seconds : 1.0, .deadline = program->deadline, .seed = 1,
+  *options = (struct options){.library = "librknnrt.so",
+                              .program = program,
+                              .seconds = program->seconds > 0 ? program->seconds : 1.0,
+                              .deadline = program->deadline,
+                              .seed = 1,
                               .core_mask = 1};
   for (int i = 1; i < argc; i++) {
     const size_t name_length = strcspn(argv[i], "=");
@@ -248,7 +235,8 @@ enum options_result options_parse(struct options *options, const struct program 
       if ((rules[r].programs & program->bit) && strlen(rules[r].name) == name_length &&
           strncmp(rules[r].name, argv[i], name_length) == 0)
         rule = &rules[r];
-    if (!rule) return wrong(program, argv[i], argv[i][0] == '-' ? "is no option" : "is not expected; options start with --");
+    if (!rule)
+      return wrong(program, argv[i], argv[i][0] == '-' ? "is no option" : "is not expected; options start with --");
     if (!rule->value && value) return wrong(program, rule->name, "takes no value");
     if (rule->value && !value) {
       if (i + 1 == argc) return wrong(program, rule->name, "needs a value");

@@ -11,12 +11,28 @@
 
 enum { MAX_SHAPES = 32, MAX_TYPES = 21, MAX_MASKS = 8 };
 
-enum { FOR_PEAK = 1, FOR_CONCURRENT = 2, FOR_DTYPES = 4, FOR_COST = 8, FOR_LIMITS = 16, FOR_MASKS = 32, FOR_STREAM = 64,
-       FOR_MEMORY = 128, FOR_GRID = 256, FOR_SOAK = 512, FOR_ALL = 1023 };
+enum {
+  FOR_PEAK = 1,
+  FOR_CONCURRENT = 2,
+  FOR_DTYPES = 4,
+  FOR_COST = 8,
+  FOR_LIMITS = 16,
+  FOR_MASKS = 32,
+  FOR_STREAM = 64,
+  FOR_MEMORY = 128,
+  FOR_GRID = 256,
+  FOR_SOAK = 512,
+  FOR_ALL = 1023
+};
 
 enum { MAX_PARTS = 8 };
 
-enum choice { CHOICE_DEFAULT = 0, CHOICE_FIRST = 1, CHOICE_SECOND = 2, CHOICE_BOTH = 3 }; /* norm/native, layer/channel */
+enum choice {
+  CHOICE_DEFAULT = 0,
+  CHOICE_FIRST = 1,
+  CHOICE_SECOND = 2,
+  CHOICE_BOTH = 3
+}; /* norm/native, layer/channel */
 
 struct shape {
   int M, K, N;
@@ -48,12 +64,12 @@ enum options_result { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_WRONG };
 
 struct program {
   const char *name;
-  int bit;             /* FOR_... */
-  const char *purpose; /* first paragraph of --help */
-  double deadline;     /* default of --deadline, in seconds */
-  double seconds;      /* default of --seconds; 0: 1.0 */
+  int bit;                  /* FOR_... */
+  const char *purpose;      /* first paragraph of --help */
+  double deadline;          /* default of --deadline, in seconds */
+  double seconds;           /* default of --seconds; 0: 1.0 */
   const char *const *parts; /* what --part may name, ended by NULL; NULL: it has no parts */
-  const char *most;    /* what --most bounds, for --help */
+  const char *most;         /* what --most bounds, for --help */
 };
 
 /* HELP: --help or --version was answered on stdout. WRONG: one sentence was written to stderr; exit with code 2. */

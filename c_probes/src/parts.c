@@ -48,8 +48,8 @@ bool matmul_ready(struct matmul *m, struct session *session, const struct proble
 }
 
 bool matmul_prove(struct matmul *m, const char *when) {
-  session_step(m->session, "%s type=%d M=%d K=%d N=%d", when, m->problem.type, m->problem.shape.M, m->problem.shape.K,
-               m->problem.shape.N);
+  session_step(m->session, "%s type=%d M=%d K=%d N=%d", when, m->problem.type, m->problem.shape.M,
+               m->problem.shape.K, m->problem.shape.N);
   if (!matmul_reset_C(m)) return false;
   const int code = matmul_run(m);
   if (code != 0) {

@@ -70,8 +70,9 @@ static bool one_round(struct crew *crew, struct host_team *team, int runs, doubl
   return true;
 }
 
-static void write_row(struct session *session, const struct worker *workers, int count, const struct host_team *team,
-                      const struct round *rounds, int done, bool npu, struct tally *tally) {
+static void write_row(struct session *session, const struct worker *workers, int count,
+                      const struct host_team *team, const struct round *rounds, int done, bool npu,
+                      struct tally *tally) {
   struct row row;
   const char *kind = host_kind_name(team->kind);
   part_row_begin(&row, "contention", "share");
@@ -80,7 +81,9 @@ static void write_row(struct session *session, const struct worker *workers, int
   json_put_integer(&row.parameters, "contexts", count);
   json_put_integer(&row.parameters, "cpu_threads", team->count);
   matmul_put_parameters(&workers[0].m, &row.parameters);
-  const double unit = npu ? matmul_bytes(&workers[0].m) : team->kind == HOST_READ ? (double)team->worker[0].arrays.count * 8 : 2 * dot_macs();
+  const double unit = npu                       ? matmul_bytes(&workers[0].m)
+                      : team->kind == HOST_READ ? (double)team->worker[0].arrays.count * 8
+                                                : 2 * dot_macs();
   double alone[ROUNDS], beside[ROUNDS];
   for (int i = 0; i < done; i++) {
     alone[i] = (npu ? rounds[i].npu_alone : rounds[i].host_alone) * unit * 1e-3;
@@ -108,8 +111,8 @@ static void write_row(struct session *session, const struct worker *workers, int
   part_row_end(session, &row, tally);
 }
 
-static void measure_kind(struct session *session, struct worker *workers, int count, enum host_kind kind, int threads,
-                         struct tally *tally) {
+static void measure_kind(struct session *session, struct worker *workers, int count, enum host_kind kind,
+                         int threads, struct tally *tally) {
   static struct host_team team;
   struct round rounds[ROUNDS];
   struct crew crew;
@@ -142,6 +145,7 @@ void contention_rows(struct session *session, const int *masks, int count, struc
   const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
   const int threads = session->options->cpu_threads ? session->options->cpu_threads : cpus > 2 ? (int)cpus - 1 : 1;
   together_make(workers, count, session, &problem, masks);
-  for (int kind = 0; kind < HOST_KINDS; kind++) measure_kind(session, workers, count, (enum host_kind)kind, threads, tally);
+  for (int kind = 0; kind < HOST_KINDS; kind++)
+    measure_kind(session, workers, count, (enum host_kind)kind, threads, tally);
   together_free(workers, count);
 }

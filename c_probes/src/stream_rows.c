@@ -16,13 +16,15 @@ double matmul_bytes(const struct matmul *m) {
   return (double)m->io.attr.A.size + m->io.attr.B.size + m->io.attr.C.size;
 }
 
-/* Microseconds per run of `count` contexts together, by burst; 0 samples on failure, whose reason is in a worker. */
+/* Microseconds per run of `count` contexts together, by burst; 0 samples on failure, whose reason is in a worker.
+ */
 static void time_together(struct session *session, struct worker *workers, int count, double seconds,
                           struct together *found) {
   struct crew crew;
   found->samples = 0;
   if (!crew_start(&crew, workers, count)) {
-    matmul_fail(&workers[0].m, "could-not-run", "pthread_create gives no %d threads; raise the limit on processes", count);
+    matmul_fail(&workers[0].m, "could-not-run", "pthread_create gives no %d threads; raise the limit on processes",
+                count);
     return;
   }
   if (!together_measure(session, &crew, seconds, found)) found->samples = 0;
@@ -35,10 +37,10 @@ static double highest(const struct together *found) {
   return most;
 }
 
-/* Two sizes of B tell the bytes from the fixed cost of a run: the slope is the bandwidth, what is left at no bytes the
- * cost. */
-static void put_slope(struct row *row, const struct together *large, const struct together *small, double large_bytes,
-                      double small_bytes, int count) {
+/* Two sizes of B tell the bytes from the fixed cost of a run: the slope is the bandwidth, what is left at no bytes
+ * the cost. */
+static void put_slope(struct row *row, const struct together *large, const struct together *small,
+                      double large_bytes, double small_bytes, int count) {
   const double t_large = count / median_of(large->runs_per_us, (size_t)large->samples);
   const double t_small = count / median_of(small->runs_per_us, (size_t)small->samples);
   const double slope = (large_bytes - small_bytes) / (t_large - t_small); /* bytes per us */
@@ -51,8 +53,8 @@ static void put_slope(struct row *row, const struct together *large, const struc
   json_put_number(&row->evidence, "small_bytes", small_bytes);
 }
 
-static void stream_row(struct session *session, struct worker *large, struct worker *small, const int *masks, int count,
-                       struct tally *tally) {
+static void stream_row(struct session *session, struct worker *large, struct worker *small, const int *masks,
+                       int count, struct tally *tally) {
   static struct together found, found_small;
   struct row row;
   char cores[CELL_WIDTH] = "";

@@ -89,9 +89,10 @@ bool together_measure(struct session *session, struct crew *crew, double seconds
     if (found->samples + 1 == BURSTS && !reset_all(crew)) return false;
     if (!crew_burst(crew, found->runs)) return false;
     if (take(crew, found) || ++found->alone <= BURSTS) continue;
-    return matmul_fail(&crew->workers[0].m, "could-not-run",
-                       "in %d bursts the %d contexts did not run at the same time: their threads do not get to the CPU together",
-                       found->alone, crew->count);
+    return matmul_fail(
+        &crew->workers[0].m, "could-not-run",
+        "in %d bursts the %d contexts did not run at the same time: their threads do not get to the CPU together",
+        found->alone, crew->count);
   }
   session_step(session, "check C of %d contexts", crew->count);
   return check_all(crew, "last burst");

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contexts that run together, measured: how many runs per second they make in all while every one of them is running. */
+ * Contexts that run together, measured: how many runs per second they make in all while every one of them is
+ * running. */
 #ifndef RKNPU_KIT_TOGETHER_H
 #define RKNPU_KIT_TOGETHER_H
 
 #include "crew.h"
 
-/* Core masks of one bit that a small context accepts, up to three; --masks and --cores have the last word. One mask of 0
- * where the runtime has no masks. Returns how many. */
+/* Core masks of one bit that a small context accepts, up to three; --masks and --cores have the last word. One mask
+ * of 0 where the runtime has no masks. Returns how many. */
 int cores_find(struct session *session, int masks[MAX_MASKS]);
 
 struct together {
@@ -17,8 +18,8 @@ struct together {
   int alone;                       /* bursts dropped because the contexts never ran at the same time */
 };
 
-/* Contexts on these masks, each with data of its own, created, run once and compared. False: one of the workers has a
- * verdict, or `why` says what failed. */
+/* Contexts on these masks, each with data of its own, created, run once and compared. False: one of the workers has
+ * a verdict, or `why` says what failed. */
 bool together_make(struct worker *workers, int count, struct session *session, const struct problem *problem,
                    const int *masks);
 /* At least seven bursts that fill `seconds`; all of every C is compared after the first and after the last. */
