@@ -32,10 +32,12 @@ def measure(
     specs: Sequence[Spec] | None = None,
     setting: Setting | None = None,
     root: Path = Path("/"),
+    known: frozenset[str] = frozenset(),
 ) -> None:
     """Check the library, then run the measurements. A library that fails the check costs one finding, not many.
 
-    ``root`` is where conditions are read. A measurement that does not call the library runs whatever became of it.
+    ``root`` is where conditions are read. ``known``: codes that the facts raised already; conditions are not told
+    twice. A measurement that does not call the library runs whatever became of it.
     """
     setting = setting or Setting(MEDIUM, simulated)
     specs = select(setting.level) if specs is None else specs
@@ -70,7 +72,8 @@ def measure(
             emit(row)
         found += conclusion.findings
         rows += mine
-    for finding in without_repeats([*row_findings(rows), *found, *condition_findings(rows)]):
+    conditions = [finding for finding in condition_findings(rows) if finding.code not in known]
+    for finding in without_repeats([*row_findings(rows), *found, *conditions]):
         emit(finding)
 
 

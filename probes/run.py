@@ -143,6 +143,7 @@ def _active(run: Run, sheet: FactSheet, choice: Choice) -> None:
                 simulated=choice.simulated,
                 specs=select(options.level, options.only, allow_risky=options.allow_risky),
                 setting=_setting(options, sheet, choice, env),
+                known=frozenset(finding.code for finding in run.report.findings),
             )
     except Busy as busy:
         run.emit(make_finding("NPU-S002", str(busy), holder=busy.holder))

@@ -105,6 +105,13 @@ def test_a_clock_that_stays_low_during_rows_makes_them_invalid_and_is_found(
         assert row.validity.valid is not low or not low
 
 
+def test_a_low_clock_that_the_facts_told_is_not_told_again(run_measure: RunMeasure, tmp_path: Path) -> None:
+    root = board_with_npu_clock(tmp_path, 200_000_000)
+    outcome = run_measure((GEMM,), timing=NO_CLIFF, simulated=False, root=root, known=frozenset({"NPU-P011"}))
+    assert "NPU-P011" not in outcome.codes
+    assert not any(row.validity.valid for row in outcome.rows("gemm_rate"))
+
+
 def test_a_wrong_element_leaves_no_number(run_measure: RunMeasure) -> None:
     outcome = run_measure(FAST, timing=OFF, faults="off-by-one:after=3")
     assert "NPU-C034" in outcome.codes
