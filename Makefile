@@ -22,14 +22,22 @@ READY := $(VENV)/.ready
 DEV   := $(VENV)/.ready-dev
 
 # Each check says in one line what is missing and which package brings it.
-CHECK_CC = command -v $(firstword $(CC)) >/dev/null 2>&1 || \
-	{ echo 'no C compiler ($(firstword $(CC))): apt-get install gcc libc6-dev' >&2; false; }
+CHECK_CC = { command -v $(firstword $(CC)) >/dev/null 2>&1 || \
+	{ echo 'no C compiler ($(firstword $(CC))): apt-get install gcc libc6-dev' >&2; false; }; } && \
+	{ echo '\#include <stdio.h>' | $(CC) -E - >/dev/null 2>&1 || \
+	{ echo 'no headers of the C library for $(CC): apt-get install libc6-dev' >&2; false; }; }
 CHECK_PYTHON = command -v $(PYTHON) >/dev/null 2>&1 || \
 	{ echo 'no $(PYTHON): apt-get install python3' >&2; exit 1; }; \
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	{ echo '$(PYTHON) is older than 3.10: name a newer one with PYTHON=...' >&2; exit 1; }
 CHECK_VENV = $(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	{ echo 'no venv module: apt-get install python3-venv' >&2; false; }
+
+# In a checkout that this user may not write: one line as well.
+CHECK_BUILD = { mkdir -p $(BUILD) 2>/dev/null && test -w $(BUILD); } || \
+	{ echo 'cannot write $(BUILD): copy the kit to a folder of yours, or name another with BUILD=...' >&2; false; }
+CHECK_TOP = test -w $(TOP) || \
+	{ echo 'cannot install from $(TOP), which this user may not write: copy the kit to a folder of yours' >&2; false; }
 
 .PHONY: help probe test lint format build mock fuzz test-arm bench clean have-cc have-python have-venv
 
@@ -47,8 +55,8 @@ help:
 # A board without a compiler, without python3-venv or without a network still gets its facts: each thing that is
 # missing is named in one line, with the package that brings it, and costs its own feature only.
 probe: have-python
-	@{ $(CHECK_CC); } && $(MAKE) --no-print-directory -s build || true
-	@test -f $(READY) || { $(CHECK_VENV); } && $(MAKE) --no-print-directory -s $(READY) || true
+	@{ $(CHECK_CC); } && { $(CHECK_BUILD); } && $(MAKE) --no-print-directory -s build || true
+	@test -f $(READY) || { { $(CHECK_VENV); } && { $(CHECK_TOP); }; } && $(MAKE) --no-print-directory -s $(READY) || true
 	@cd $(TOP) && if [ -f $(READY) ]; then exec $(PY) -m probes --level $(LEVEL) $(ARGS); \
 	else echo 'probe: going on with $(PYTHON) and the standard library alone' >&2; \
 	exec $(PYTHON) -m probes --level $(LEVEL) $(ARGS); fi
@@ -94,12 +102,14 @@ $(DEV): pyproject.toml $(READY)
 
 have-cc:
 	@$(CHECK_CC)
+	@$(CHECK_BUILD)
 
 have-python:
 	@$(CHECK_PYTHON)
 
 have-venv: have-python
 	@$(CHECK_VENV)
+	@$(CHECK_TOP)
 
 clean:
 	rm -rf $(BUILD) $(VENV)

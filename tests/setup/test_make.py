@@ -71,6 +71,29 @@ def test_a_target_that_needs_a_compiler_fails_with_one_line(target: str, extra: 
     assert "no C compiler (/no/such/cc): apt-get install gcc libc6-dev" in done.stderr
 
 
+def test_a_compiler_without_the_headers_of_the_c_library_is_told(tmp_path: Path, bare_python: Path) -> None:
+    """As apt-get install --no-install-recommends gcc leaves it."""
+    compiler = tmp_path / "cc"
+    compiler.write_text("#!/bin/sh\nexit 1\n")
+    compiler.chmod(0o755)
+    arguments = ("LEVEL=quick", "ARGS=--output -", f"CC={compiler}", f"VENV={tmp_path}/v", f"PYTHON={bare_python}")
+    done = make("probe", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert f"no headers of the C library for {compiler}: apt-get install libc6-dev\n" in done.stderr
+    assert "***" not in done.stderr
+    assert make("build", f"CC={compiler}").returncode != 0
+
+
+def test_a_build_folder_that_cannot_be_made_is_named(bare_python: Path, tmp_path: Path) -> None:
+    arguments = ("BUILD=/proc/nowhere", f"VENV={tmp_path}/v", f"PYTHON={bare_python}")
+    done = make("probe", "LEVEL=quick", "ARGS=--output -", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "cannot write /proc/nowhere: copy the kit to a folder of yours, or name another with BUILD=...\n" in done.stderr
+    )
+    assert "***" not in done.stderr
+
+
 def test_a_python_that_is_too_old_is_told(tmp_path: Path) -> None:
     old = tmp_path / "python3"
     old.write_text("#!/bin/sh\nexit 1\n")
