@@ -35,7 +35,7 @@ CHECK_VENV = $(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 
 # In a checkout that this user may not write: one line as well.
 CHECK_BUILD = { mkdir -p $(BUILD) 2>/dev/null && test -w $(BUILD); } || \
-	{ echo 'cannot write $(BUILD): copy the kit to a folder of yours, or name another with BUILD=...' >&2; false; }
+	{ echo 'cannot write $(BUILD): copy the kit to a folder of yours' >&2; false; }
 CHECK_TOP = test -w $(TOP) || \
 	{ echo 'cannot install from $(TOP), which this user may not write: copy the kit to a folder of yours' >&2; false; }
 

@@ -88,9 +88,7 @@ def test_a_build_folder_that_cannot_be_made_is_named(bare_python: Path, tmp_path
     arguments = ("BUILD=/proc/nowhere", f"VENV={tmp_path}/v", f"PYTHON={bare_python}")
     done = make("probe", "LEVEL=quick", "ARGS=--output -", *arguments)
     assert done.returncode == 0, done.stderr
-    assert (
-        "cannot write /proc/nowhere: copy the kit to a folder of yours, or name another with BUILD=...\n" in done.stderr
-    )
+    assert "cannot write /proc/nowhere: copy the kit to a folder of yours\n" in done.stderr
     assert "***" not in done.stderr
 
 
