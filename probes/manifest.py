@@ -57,7 +57,7 @@ class Manifest:
     def refusal(self, kind: str, path: str) -> tuple[str, str] | None:
         table = self._table("refused")
         row = table.get(f"{kind} {path}", table.get(path) if kind == "read" else None)
-        if isinstance(row, list) and len(row) == 2 and row[0] in REFUSALS:
+        if isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and row[0] in REFUSALS:
             return row[0], str(row[1])
         return None
 
@@ -134,8 +134,18 @@ class Manifest:
             klog=lambda: (self.dmesg, klog_why if isinstance(klog_why, str) else "no kernel log in the picture"),
             drm_version=versions.get,
             udev=self._udev,
-            libraries=[row for row in libraries if isinstance(row, dict)] if isinstance(libraries, list) else None,
+            libraries=[row for row in libraries if _is_library(row)] if isinstance(libraries, list) else None,
         )
+
+
+_LIBRARY_TEXTS = ("real_path", "sha256", "version", "version_text", "elf_machine", "shadowed_by", "problem")
+
+
+def _is_library(row: object) -> bool:
+    """Whether ``row`` is a row of a recorded library search: texts are texts, and it has a path."""
+    if not isinstance(row, dict) or not isinstance(row.get("path"), str):
+        return False
+    return all(row.get(name) is None or isinstance(row[name], str) for name in _LIBRARY_TEXTS)
 
 
 def load_manifest(root: Path) -> Manifest:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from probes import paths
@@ -223,6 +223,7 @@ JSON = st.recursive(
         | st.dictionaries(st.sampled_from(["/dev/dri/renderD129", "read /proc/meminfo", "/proc", "drm", "uid"]), JSON),
     )
 )
+@example(data={"refused": {"read /proc/meminfo": [[], None]}})
 def test_any_manifest_gives_answers_and_no_exception(tmp_path: Path, data: object) -> None:
     put(tmp_path, "/.rknpu/manifest.json", json.dumps(data).encode())
     system = System(tmp_path)
@@ -233,6 +234,15 @@ def test_any_manifest_gives_answers_and_no_exception(tmp_path: Path, data: objec
     system.names("/dev/dri")
     system.drm_version("/dev/dri/renderD129")
     system.holders("/proc/12/fd", {"/dev/dri/renderD129": (226, 129)})
+
+
+@pytest.mark.parametrize(
+    "row", [None, {}, {"path": ["/x"]}, {"path": "/x", "version": 2.3}, {"path": "/x", "elf_machine": []}]
+)
+def test_a_recorded_library_that_is_none_is_left_out(tmp_path: Path, row: object) -> None:
+    good = {"path": "/usr/lib/librknnrt.so", "version": "2.3.2", "taken": True, "elf_machine": "aarch64"}
+    put(tmp_path, "/.rknpu/manifest.json", json.dumps({"live": {"libraries": [row, good]}}).encode())
+    assert System(tmp_path).live.libraries == [good]
 
 
 def test_access_follows_owner_group_and_others(tmp_path: Path) -> None:
