@@ -51,6 +51,7 @@ def _replay(arguments: argparse.Namespace, library: Path) -> int:
         if arguments.invalid_too:
             report = without_validity(report)
         text = replay.configuration(report, mock.personas(library), arguments.persona)
+        missed = replay.left_out(report)
         with target.open("w" if arguments.force else "x", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
@@ -65,6 +66,12 @@ def _replay(arguments: argparse.Namespace, library: Path) -> int:
     except replay.BadReport as error:
         print(f"{source}: {error}", file=sys.stderr)
         return EXIT_USAGE
+    if missed:
+        print(
+            f"measured speeds left out: {missed}; right, but taken under bad conditions, which the report names "
+            "(--invalid-too takes them)",
+            file=sys.stderr,
+        )
     print(f"wrote {target}; use it with RKNN_MOCK_CONFIG={target}")
     return EXIT_OK
 

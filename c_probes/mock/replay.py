@@ -11,9 +11,9 @@ import re
 from typing import Any
 
 from c_probes.mock import Persona, replay_costs
-from c_probes.mock.replay_rows import BadReport, measurements, parameter, positive, usable, whole
+from c_probes.mock.replay_rows import BadReport, measurements, parameter, positive, usable, whole, without_validity
 
-__all__ = ["BadReport", "configuration", "persona_of"]
+__all__ = ["BadReport", "configuration", "left_out", "persona_of"]
 
 _MAX_SHAPES = 256
 _SOC = re.compile(r"rk3588|rk3576|rk3562|rk3566|rk3568|rv1126b", re.IGNORECASE)
@@ -69,6 +69,11 @@ def shapes(report: Any) -> list[str]:
     return lines[:_MAX_SHAPES]
 
 
+def left_out(report: Any) -> int:
+    """How many measured shapes are right but carry no speed over, because the conditions were bad."""
+    return len(shapes(without_validity(report))) - len(shapes(report))
+
+
 def shares(report: Any) -> dict[int, float]:
     """Speed of each of two or three contexts that run together, relative to one alone, at most 1."""
     totals: dict[int, float] = {}
@@ -96,6 +101,8 @@ def configuration(report: Any, personas: list[Persona], persona: str | None = No
         [f"limits.types = {','.join(map(str, codes))}"] if codes else ["# no dtype_support rows: types as the persona"]
     )
     lines += [f"# type {code} on the board: {verdict}" for code, verdict in wrong_types(report)]
+    missed = left_out(report)
+    lines += [f"# {missed} gemm_rate rows left out: right, but measured under bad conditions"] if missed else []
     lines += ["timing = on"] if points else ["# no usable gemm_rate rows: no timing"]
     lines += [f"timing.share{n} = {share:.6g}" for n, share in sorted(shares(report).items())] if points else []
     lines += [*replay_costs.call_costs(report), *replay_costs.bandwidth(report)] if points else []

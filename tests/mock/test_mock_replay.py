@@ -139,10 +139,15 @@ def test_the_mock_replays_the_boards_types_and_speed(tmp_path: Path) -> None:
     assert min(times) < 2
 
 
-def test_speeds_under_bad_conditions_count_only_when_asked_for(tmp_path: Path) -> None:
+def test_speeds_under_bad_conditions_count_only_when_asked_for(tmp_path: Path, capsys: Any) -> None:
     source, config = tmp_path / "report.json", tmp_path / "board.conf"
     source.write_text(json.dumps(BOARD))
-    assert main(["replay", str(source), "-o", str(config), "--invalid-too"]) == 0
+    assert main(["replay", str(source), "-o", str(config)]) == 0
+    assert capsys.readouterr().err.startswith("measured speeds left out: 1;")
+    assert "# 1 gemm_rate rows left out: right, but measured under bad conditions" in config.read_text().splitlines()
+    assert main(["replay", str(source), "-o", str(config), "--invalid-too", "--force"]) == 0
+    assert capsys.readouterr().err == ""
+    assert "left out" not in config.read_text()
     points = [line for line in config.read_text().splitlines() if line.startswith("timing.gemm")]
     assert points == ["timing.gemm = 2,512,1024,1024,norm,0.25", "timing.gemm = 2,64,1024,1024,norm,0.9"]
 

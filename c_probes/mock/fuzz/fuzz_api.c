@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "rknn_matmul_api.h"
 
@@ -48,6 +50,7 @@ typedef struct {
 
 static context contexts[CONTEXTS];
 static memory memories[MEMORIES];
+static int file; /* long enough for every from_fd memory */
 static unsigned long
     runs; /* that came to an end; printed at exit, because a fuzzer that never gets there finds nothing */
 
@@ -112,7 +115,7 @@ static void make_memory(input *in, memory *m, context *c) {
   if (how >= 2) {
     int32_t offset = how == 3 ? (int32_t)(take(in, 1) % 64) * 4 : 0;
     m->own = calloc(1, (size_t)offset + size + GUARD);
-    m->mem = m->own ? rknn_create_mem_from_fd(c->ctx, 0, m->own, size, offset) : NULL;
+    m->mem = m->own ? rknn_create_mem_from_fd(c->ctx, file, m->own, size, offset) : NULL;
     if (m->own) memset(m->own + offset + size, 0xa7, GUARD);
     m->size = (uint32_t)offset + size;
   }
@@ -154,7 +157,7 @@ static void run_whole(input *in, context *c) {
     end_memory(m);
     if (c->ctx == 0 || attr[i].size > LARGEST) continue;
     m->own = calloc(1, attr[i].size + GUARD);
-    m->mem = m->own ? rknn_create_mem_from_fd(c->ctx, 0, m->own, attr[i].size, 0) : NULL;
+    m->mem = m->own ? rknn_create_mem_from_fd(c->ctx, file, m->own, attr[i].size, 0) : NULL;
     m->size = attr[i].size;
     if (!m->mem) continue;
     memset(m->own, (int)take(in, 1), attr[i].size);
@@ -198,6 +201,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   (void)argc, (void)argv;
   setenv("RKNN_MOCK_PERSONA", "any", 0);
+  file = memfd_create("fuzz", 0);
+  must(file >= 0 && ftruncate(file, 2 * LARGEST) == 0);
   return atexit(say_runs);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "rknn_matmul_api.h"
 
@@ -22,6 +23,7 @@ int main(void) {
   info.type = RKNN_INT8_MM_INT8_TO_INT32;
   int code = rknn_matmul_create(&ctx, &info, &io), fd = memfd_create("c", 0);
   void *c = malloc(io.C.size);
+  code |= ftruncate(fd, io.C.size);
   rknn_tensor_mem *mem[3] = {rknn_create_mem(ctx, io.A.size), rknn_create_mem(ctx, io.B.size),
                              rknn_create_mem_from_fd(ctx, fd, c, io.C.size, 0)};
   code |= rknn_matmul_set_io_mem(ctx, mem[0], &io.A) | rknn_matmul_set_io_mem(ctx, mem[1], &io.B) |
