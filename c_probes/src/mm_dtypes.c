@@ -62,6 +62,11 @@ static int look(void *argument) {
 
 /* False: reported. */
 static bool look_at_library(struct session *session, struct first_look *found) {
+  const char *kind = "";
+  if (!runtime_may_open(session->options->library_named, &kind, found->why, sizeof found->why)) {
+    output_error(&session->output, kind, found->why);
+    return false;
+  }
   struct look_job job = {session, found};
   char text[STEP_SIZE + 200], room[32];
   session_step(session, "load %s", session->options->library);

@@ -16,6 +16,7 @@ struct rule {
 
 static const char *set_library(struct options *o, const char *value) {
   o->library = value;
+  o->library_named = true;
   return value[0] ? NULL : "must name a file";
 }
 
@@ -160,7 +161,7 @@ static const char *set_most(struct options *o, const char *value) {
 #define FOR_TIMED (FOR_ALL & ~(FOR_DTYPES | FOR_LIMITS))
 
 static const struct rule rules[] = {
-    {"--library", "PATH", "library to open; default librknnrt.so by the loader's search", FOR_ALL, set_library},
+    {"--library", "PATH", "library to open; default, with an NPU: librknnrt.so by the loader's search", FOR_ALL, set_library},
     {"--json", NULL, "JSON lines instead of a table", FOR_ALL, set_json},
     {"--seed", "N", "seed of the data; default 1", FOR_ALL, set_seed},
     {"--seconds", "S", "time to fill with runs, per row", FOR_TIMED, set_seconds},

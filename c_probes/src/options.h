@@ -40,6 +40,7 @@ struct shape {
 
 struct options {
   const char *library;
+  bool library_named; /* by --library; else the loader chooses */
   bool json, quick;
   double seconds, deadline, rated_tops; /* rated_tops 0: not given */
   uint64_t seed;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "library_file.h"
+#include "load_rule.h"
 
 struct symbol {
   const char *name;
@@ -75,6 +76,15 @@ static void find_path(struct runtime *runtime, const char *library) {
   char *whole = realpath(map->l_name, NULL);
   snprintf(runtime->path, sizeof runtime->path, "%s", whole ? whole : map->l_name);
   free(whole);
+}
+
+bool runtime_may_open(bool named, const char **kind, char *why, size_t why_size) {
+  if (named || npu_node_present("") || mock_comes_first(getenv("LD_LIBRARY_PATH"))) return true;
+  *kind = "no-device";
+  snprintf(why, why_size,
+           "no device node of an NPU was found, and without one librknnrt may make device nodes itself, so none is "
+           "loaded; name the file with --library PATH to load it all the same");
+  return false;
 }
 
 bool runtime_open(struct runtime *runtime, const char *library, const char **kind, char *why, size_t why_size) {

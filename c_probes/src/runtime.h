@@ -37,6 +37,9 @@ struct runtime {
  * "missing-symbols", and one sentence in why. */
 bool runtime_open(struct runtime *runtime, const char *library, const char **kind, char *why, size_t why_size);
 
+/* False, with kind and why as above: nobody named a library and there is no NPU, so none is to be loaded. */
+bool runtime_may_open(bool named, const char **kind, char *why, size_t why_size);
+
 /* The B_quant_type for this runtime: the meaning of the number changed between 2.0.0-beta0 and 2.1.0. False when the
  * runtime has no such field (before 2.0). */
 bool runtime_quant_value(const struct runtime *runtime, enum quant quant, int16_t *value);

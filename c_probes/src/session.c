@@ -25,7 +25,8 @@ bool session_open_library(struct session *session) {
   const char *kind = "";
   char why[4600];
   session_step(session, "load %s", session->options->library);
-  if (runtime_open(&session->runtime, session->options->library, &kind, why, sizeof why)) return true;
+  if (runtime_may_open(session->options->library_named, &kind, why, sizeof why) &&
+      runtime_open(&session->runtime, session->options->library, &kind, why, sizeof why)) return true;
   capture_flush(&session->capture);
   output_error(&session->output, kind, why);
   return false;

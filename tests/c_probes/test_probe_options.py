@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,17 +92,82 @@ def test_what_is_no_usable_library_is_one_sentence_and_exit_3(
             assert run.out == ""
 
 
+MOCK_VERSION = b"2.3.2 (mock     for tests)"
+"""As long as the stand-in's own, which it replaces in the file."""
+
+
+@pytest.mark.skipif(Path("/dev/rknpu").exists(), reason="this machine has an NPU")
+@pytest.mark.parametrize("program", ["mm_peak", "mm_dtypes"])
+def test_without_an_npu_only_a_mock_is_loaded_unnamed(
+    probes: Probes, stand_in: StandIn, tmp_path: Path, program: str
+) -> None:
+    """The vendor's runtime would make device nodes. The stand-in does not call itself a mock."""
+    own = (tmp_path / "librknnrt.so", {"LD_LIBRARY_PATH": f"/nowhere::{tmp_path}"})
+    vendor_like = stand_in("EXIT_IN_LOAD").read_bytes()
+    own[0].write_bytes(vendor_like)
+    refused = probes.run(program, "--json", env=own[1])
+    assert refused.code == 3
+    assert [error["kind"] for error in refused.of("error")] == ["no-device"]
+    assert "--library PATH" in refused.err
+    named = probes.run(program, "--json", "--library", "librknnrt.so", env=own[1])
+    assert [error["kind"] for error in named.of("error")] != ["no-device"]
+
+
 def test_the_default_library_is_looked_for_by_the_loader(probes: Probes, stand_in: StandIn, tmp_path: Path) -> None:
     arguments = ("mm_peak", "--json", "--shape", "1x32x32", "--seconds", "0.001")
-    missing = probes.run(*arguments, env={"LD_LIBRARY_PATH": str(tmp_path)})
-    if missing.code == 3:  # a machine that has a librknnrt of its own goes another way
-        assert missing.of("error")[0]["kind"] == "no-library"
-        assert "--library PATH" in missing.err
-    (tmp_path / "librknnrt.so").write_bytes(stand_in().read_bytes())
+    data = stand_in().read_bytes()
+    assert data.count(b"2.3.2 (stand-in for tests)") == 1
+    (tmp_path / "librknnrt.so").write_bytes(data.replace(b"2.3.2 (stand-in for tests)", MOCK_VERSION))
     found = probes.run(*arguments, env={"LD_LIBRARY_PATH": str(tmp_path)})
     assert found.code == 0
     assert found.of("header")[0]["library"] == str(tmp_path / "librknnrt.so")
-    assert found.of("header")[0]["library_version"] == "2.3.2 (stand-in for tests)"
+    assert found.of("header")[0]["library_version"] == MOCK_VERSION.decode()
+
+
+def test_a_name_that_the_loader_does_not_know_is_told(probes: Probes) -> None:
+    missing = probes.run("mm_peak", "--json", "--library", "librknnrt-of-nobody.so")
+    assert missing.code == 3
+    assert missing.of("error")[0]["kind"] == "no-library"
+    assert "--library PATH" in missing.err
+
+
+DRM = "sys/class/drm/renderD129"
+
+
+@pytest.mark.parametrize(
+    ("files", "present"),
+    [
+        ({}, False),
+        ({"dev/rknpu": ""}, True),
+        ({f"{DRM}/device/uevent": "DRIVER=RKNPU\nOF_NAME=npu\n", "dev/dri/renderD129": ""}, True),
+        ({f"{DRM}/device/uevent": "OF_NAME=npu\nDRIVER=RKNPU\n", "dev/dri/renderD129": ""}, True),
+        ({f"{DRM}/device/uevent": "DRIVER=RKNPU\n"}, False),  # the driver without its node
+        ({f"{DRM}/device/uevent": "DRIVER=panthor\n", "dev/dri/renderD129": ""}, False),
+        ({f"{DRM}/device/uevent": "DRIVER=RKNPU\n", "dev/dri/renderD128": ""}, False),  # the node of the GPU
+    ],
+)
+def test_a_node_of_the_npu_is_known_by_its_driver(
+    parts_library: Path, tmp_path: Path, files: dict[str, str], present: bool
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    look = ctypes.CDLL(str(parts_library)).npu_node_present
+    look.restype = ctypes.c_bool
+    assert look(str(tmp_path).encode()) is present
+
+
+@pytest.mark.parametrize(("device", "present"), [("fdab0000.npu", True), ("rknpu", True), ("fb000000.gpu", False)])
+def test_where_the_driver_is_not_told_the_name_of_the_device_counts(
+    parts_library: Path, tmp_path: Path, device: str, present: bool
+) -> None:
+    (tmp_path / DRM).mkdir(parents=True)
+    (tmp_path / DRM / "device").symlink_to(f"../../../devices/platform/{device}")
+    (tmp_path / "dev/dri").mkdir(parents=True)
+    (tmp_path / "dev/dri/renderD129").touch()
+    look = ctypes.CDLL(str(parts_library)).npu_node_present
+    look.restype = ctypes.c_bool
+    assert look(str(tmp_path).encode()) is present
 
 
 def test_type_names_and_codes_are_the_same_types(probes: Probes, stand_in: StandIn) -> None:
