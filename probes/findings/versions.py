@@ -150,14 +150,23 @@ def runtime(sheet: FactSheet) -> Iterator[Finding]:
         first = copies[0]
         problem = first.get("problem") or f"{first['path']} is for {first.get('elf_machine') or 'an unknown machine'}"
         yield make_finding(
-            "NPU-V007", evidence(sheet, "runtime.path"), count=len(copies), problem=problem, path=first["path"]
+            "NPU-V007", evidence(sheet, "runtime.path"), count=len(copies), problem=problem, abi=_abi(sheet)
         )
     elif path is None and sheet.value("libraries") is not None:
-        yield make_finding("NPU-V012", evidence(sheet, "runtime.path"))
+        yield make_finding("NPU-V012", evidence(sheet, "runtime.path"), abi=_abi(sheet))
     elif path is not None and found is not None and found < (1, 6, 0):
         yield make_finding(
-            "NPU-V006", evidence(sheet, "runtime.path", "runtime.version"), version=dotted(found), path=path
+            "NPU-V006",
+            evidence(sheet, "runtime.path", "runtime.version"),
+            version=dotted(found),
+            path=path,
+            abi=_abi(sheet),
         )
+
+
+def _abi(sheet: FactSheet) -> str:
+    """Folder of the vendor's published library for this machine."""
+    return "armhf" if (sheet.text("kernel.machine") or "").startswith("armv") else "aarch64"
 
 
 def untested(sheet: FactSheet) -> Iterator[Finding]:

@@ -6,9 +6,7 @@ from __future__ import annotations
 from reports.catalogue.entry import Entry
 from reports.contract import Severity
 
-_GET = (
-    "wget https://github.com/airockchip/rknn-toolkit2/raw/v2.3.2/rknpu2/runtime/Linux/librknn_api/aarch64/librknnrt.so"
-)
+_GET = "wget https://github.com/airockchip/rknn-toolkit2/raw/v2.3.2/rknpu2/runtime/Linux/librknn_api/{abi}/librknnrt.so"
 _UPGRADE = "sudo apt-get update && sudo apt-get dist-upgrade && sudo reboot    # the driver comes with the kernel"
 
 ENTRIES: tuple[Entry, ...] = (
@@ -54,7 +52,7 @@ ENTRIES: tuple[Entry, ...] = (
         severity=Severity.WARNING,
         what="Untested pair: driver {driver} with {library} {version}.",
         why="No report of this pair is known to the kit; it may work.",
-        fix=("Run the conformance suite, and send the report: python -m probes --level medium",),
+        fix=("Measure and compare with exact results, and send the report: python -m probes --level medium",),
         rank=150,
     ),
     Entry(
@@ -71,7 +69,7 @@ ENTRIES: tuple[Entry, ...] = (
         severity=Severity.ERROR,
         what="No copy of librknnrt (there are {count}) can be loaded: {problem}.",
         why="dlopen by name looks in the loader's directories, and passes over a library for another machine.",
-        fix=("sudo cp {path} /usr/lib/librknnrt.so && sudo ldconfig    # if `file {path}` fits `uname -m`",),
+        fix=(_GET, "sudo install -m 644 librknnrt.so /usr/lib/ && sudo ldconfig"),
         rank=106,
     ),
     Entry(

@@ -221,6 +221,25 @@ def test_of_two_copies_the_newer_one_is_kept_whichever_the_loader_takes(tmp_path
         assert finding.fix[0].startswith(wanted)
 
 
+@pytest.mark.parametrize(("machine", "abi"), [("armv7l", "armhf"), ("aarch64", "aarch64")])
+def test_the_library_to_fetch_is_the_one_for_this_machine(machine: str, abi: str, tmp_path: Path) -> None:
+    gone = f"live uid=1000 gids=44,109,1000 machine={machine}" + (
+        "" if machine == "armv7l" else "\n- /usr/lib/librknnrt.so"
+    )
+    finding = first(tmp_path / "a", samples.ROCK5B_61, gone)
+    assert finding.code == ("NPU-V007" if machine == "armv7l" else "NPU-V012")
+    assert f"/librknn_api/{abi}/librknnrt.so" in finding.fix[0]
+    assert finding.fix[1] == "sudo install -m 644 librknnrt.so /usr/lib/ && sudo ldconfig"
+
+
+def test_no_command_copies_a_file_onto_itself(known: Known) -> None:
+    for scenario in SCENARIOS:
+        for finding in known(tuple(scenario.tables))[1]:
+            for line in finding.fix:
+                copied = re.search(r"(?:\bcp|install -m \d+) (\S+) (\S+)", line)
+                assert copied is None or copied.group(1) != copied.group(2), line
+
+
 def test_the_command_for_governors_pins_every_one_that_is_named(tmp_path: Path) -> None:
     slow = "/sys/class/devfreq/fdab0000.npu/governor = powersave"
     finding = first(tmp_path / "a", samples.ROCK5B_61, slow)
