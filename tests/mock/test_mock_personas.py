@@ -266,3 +266,24 @@ def test_memory_is_destroyed_with_ctx_0_only_where_memory_without_a_context_exis
             old = version in {"1.5.2", "1.6.0"}
             assert library.rknn_destroy_mem(0, mem) == (-7 if old else 0)
             assert library.rknn_destroy_mem(matmul.ctx, mem) == (0 if old else -5)
+
+
+ALIGNMENT = {
+    # Smallest K and N by type: header comments of 2.3.2, user guide table 3-7; mixed types take the wider of both.
+    "rk3588": {1: (32, 16), 2: (32, 32), 3: (32, 32), 4: (32, 16), 9: (32, 32), 10: (32, 64)},
+    "rk3576": {1: (32, 16), 2: (32, 32), 4: (32, 16), 5: (32, 32), 7: (32, 64), 8: (32, 64), 11: (32, 64)},
+    "rk3562": {1: (32, 8), 2: (32, 16)},
+    "rk3566": {1: (16, 8), 2: (32, 16)},
+    "rk3568": {1: (16, 8), 2: (32, 16)},
+    "rv1126b": {1: (32, 8)},
+}
+
+
+@pytest.mark.parametrize("persona", sorted(ALIGNMENT))
+def test_each_chip_takes_the_multiples_of_its_alignment_and_nothing_between(persona: str) -> None:
+    library = load(persona=persona)
+    for code, (k, n) in ALIGNMENT[persona].items():
+        taken = [size for size in range(1, 129) if Matmul(library, code, 1, size, 640).code == 0]
+        assert taken == list(range(k, 129, k)), (code, "K")
+        taken = [size for size in range(1, 129) if Matmul(library, code, 1, 640, size).code == 0]
+        assert taken == list(range(n, 129, n)), (code, "N")
