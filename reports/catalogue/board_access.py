@@ -12,7 +12,10 @@ ENTRIES: tuple[Entry, ...] = (
         severity=Severity.INFO,
         what="This machine is no Rockchip board.",
         why="Facts about an NPU cannot be read here; what is measured here is measured on the kit's mock.",
-        fix=("Run the kit on the board itself, or look at a capture of one: python -m probes --root DIRECTORY",),
+        fix=(
+            "Run the kit on the board itself, or look at a capture of one: python -m probes --root DIRECTORY",
+            "A capture is unpacked first: python -m probes capture --unpack DIRECTORY board.tar",
+        ),
         rank=900,
     ),
     Entry(
