@@ -139,6 +139,37 @@ def test_the_mock_replays_the_boards_types_and_speed(tmp_path: Path) -> None:
     assert min(times) < 2
 
 
+def fastest(library: c.CDLL, M: int, K: int) -> float:
+    """Seconds of the fastest of some runs of an int8 product, native A and C."""
+    with Matmul(library, 2, M, K, 1024, ac_layout=1) as matmul:
+        matmul.bind()
+        times = []
+        for _ in range(5):
+            start = time.monotonic()
+            matmul.run()
+            times.append(time.monotonic() - start)
+    return min(times)
+
+
+def test_shapes_that_were_not_measured_follow_the_timing_set_from_the_nearest(tmp_path: Path) -> None:
+    """M = 1 streams at 11.1 GB/s and takes 132 us; M = 512 is arithmetic: 1.6 ms by the set, not 512 times that."""
+    config = tmp_path / "board.conf"
+    config.write_text("persona = rk3588\ntiming = on\ntiming.gemm = 2,1,1024,1024,native,0.0159\n")
+    library = load(config=str(config), arithmetic="skip")
+    assert fastest(library, 1, 1024) >= 130e-6
+    assert 1.5e-3 <= fastest(library, 512, 1024) < 30e-3
+    assert fastest(library, 512, 8224) >= 14 * 8 * 1.5e-3  # above the largest fast K
+
+
+def test_a_measured_shape_keeps_its_time_and_the_board_its_pace(tmp_path: Path) -> None:
+    """A board ten times slower than the set at one shape is ten times slower at its neighbours."""
+    config = tmp_path / "board.conf"
+    config.write_text("persona = rk3588\ntiming = on\ntiming.gemm = 2,512,1024,1024,native,0.069\n")
+    library = load(config=str(config), arithmetic="skip")
+    assert 15.5e-3 <= fastest(library, 512, 1024) < 1
+    assert 31e-3 <= fastest(library, 512, 2048) < 1
+
+
 def test_speeds_under_bad_conditions_count_only_when_asked_for(tmp_path: Path, capsys: Any) -> None:
     source, config = tmp_path / "report.json", tmp_path / "board.conf"
     source.write_text(json.dumps(BOARD))
