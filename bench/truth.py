@@ -127,7 +127,7 @@ def _cliff(rows: Rows, _idle: bool) -> dict[str, float]:
 PROBES: tuple[tuple[tuple[str, ...], Read], ...] = (
     (("mm_peak", "--type", "2", "--shape", f"{SIDE}x{SIDE}x{SIDE}", "--seconds", "0.3"), _rate),
     (("mm_cost", "--part", "fixed", "--seconds", "0.2"), _fixed),
-    (("mm_concurrent", "--shape", f"{SCALING_M}x{SIDE}x{SIDE}", "--seconds", "0.3"), _scaling),
+    (("mm_concurrent", "--shape", f"{SCALING_M}x{SIDE}x{SIDE}", "--seconds", "2"), _scaling),
     (("mm_stream", "--part", "stream", "--seconds", "0.3"), _stream),
     (("mm_limits", "--type", "2", "--quick"), _cliff),
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,8 @@ Emit = Callable[[Event], None]
 
 CHECK_NOMINAL_S = 1.0
 MOST_PACE = 6.0
+_TIME = re.compile(r"\[[0-9:.]+\]")
+"""The time of a line that the library logged: the same line at another time is no other finding."""
 
 
 def measure(
@@ -92,7 +95,7 @@ def without_repeats(findings: Sequence[Finding]) -> list[Finding]:
     for finding in findings:
         if finding.code == "NPU-P022" and not _bisected(finding) and _type_of(finding) in exact:
             continue
-        kept.setdefault((finding.code, finding.what), finding)
+        kept.setdefault((finding.code, _TIME.sub("", finding.what)), finding)
     return list(kept.values())
 
 

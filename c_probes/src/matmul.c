@@ -117,8 +117,14 @@ static bool set_quant(struct matmul *m) {
     for (int n = 0; n < N; n++) params.scale[n] = 1.0f;
     code = rt->matmul_set_quant_params(m->ctx, &params);
     float scale = NAN;
-    if (code == 0 && rt->matmul_get_quant_params && rt->matmul_get_quant_params(m->ctx, &params, &scale) == 0)
-      m->b_scale = scale;
+    if (code == 0 && rt->matmul_get_quant_params) {
+      matmul_take_log(m);
+      char refused[2]; /* asked for the sake of the report: a refusal, and its error line, are no news of the run */
+      if (rt->matmul_get_quant_params(m->ctx, &params, &scale) == 0)
+        m->b_scale = scale;
+      else
+        capture_take(&m->session->capture, refused, sizeof refused);
+    }
   }
   free(params.scale);
   free(params.zp);
