@@ -170,6 +170,13 @@ def test_a_measured_shape_keeps_its_time_and_the_board_its_pace(tmp_path: Path) 
     assert 31e-3 <= fastest(library, 512, 2048) < 1
 
 
+def test_measured_shapes_switch_timing_on_and_the_environment_switches_it_off(tmp_path: Path) -> None:
+    config = tmp_path / "board.conf"
+    config.write_text("timing.gemm = 2,512,1024,1024,native,0.0011\n")
+    assert fastest(load(config=str(config), arithmetic="skip"), 512, 1024) >= 0.9
+    assert fastest(load(config=str(config), arithmetic="skip", timing="off"), 512, 1024) < 0.9
+
+
 def test_speeds_under_bad_conditions_count_only_when_asked_for(tmp_path: Path, capsys: Any) -> None:
     source, config = tmp_path / "report.json", tmp_path / "board.conf"
     source.write_text(json.dumps(BOARD))

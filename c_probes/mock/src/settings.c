@@ -127,7 +127,6 @@ static int read_all(mock_settings *settings, char *error, size_t size) {
   static const mock_fault_id speeds[] = {FAULT_SLOW_K, FAULT_SLOW_NORM, FAULT_THERMAL,
                                          FAULT_JITTER, FAULT_CLOCK_LOW, FAULT_CONTEXTS_SERIALISED};
   for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++) settings->timing_on |= settings->faults[speeds[i]].on;
-  if (settings->point_count) settings->timing_on = true;
   const char *kernel_error = mock_gemm_s8_error();
   return kernel_error ? mock_complain(error, size, "%s", kernel_error) : 0;
 }

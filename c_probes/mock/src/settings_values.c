@@ -86,6 +86,7 @@ static int set_gemm(mock_settings *settings, const char *value, char *error, siz
   if (!settings->points) settings->points = calloc(MOCK_GEMM_POINTS, sizeof *settings->points);
   if (!settings->points) return mock_complain(error, size, "out of memory");
   settings->points[settings->point_count++] = point;
+  settings->timing_on = true;
   return 0;
 }
 
