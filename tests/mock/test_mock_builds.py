@@ -150,6 +150,13 @@ def test_thread_sanitizer_finds_nothing(cases: Path) -> None:
     assert "0 wrong" in run([client("stress", prefix, flags=TSAN), "10"], RKNN_MOCK_TIMING="campaign", **options)
 
 
+def test_a_fork_among_working_threads_leaves_the_child_a_library_that_works() -> None:
+    prefix = install("plain")
+    program = client("fork_threads", prefix)
+    assert "0 wrong" in run([program, "300"], **libraries(prefix))
+    assert "0 wrong" in run([program, "60"], RKNN_MOCK_TIMING="fixed_us=20", **libraries(prefix))
+
+
 def test_the_sanitizer_build_does_see_an_overrun() -> None:
     """The fault that writes past C, with C in memory of the client's own, is caught: the runs above can fail."""
     prefix = install("asan", flags=ASAN)

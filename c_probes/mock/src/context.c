@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "faults.h"
+#include "fork_safe.h"
 #include "settings.h"
 
 #define SLOTS MOCK_MAX_CONTEXTS
@@ -19,6 +20,8 @@ static struct {
   uint32_t generation;
   size_t live, made;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+MOCK_FORK_SAFE(table.lock, )
 
 static uint64_t handle_of(size_t slot, uint32_t generation) {
   uint64_t low = ((uint64_t)(generation & 0x7ffffu) << 12 | slot) + 1;

@@ -13,6 +13,7 @@
 
 #include "api.h"
 #include "faults.h"
+#include "fork_safe.h"
 #include "settings.h"
 
 #define PAGE 4096u
@@ -38,6 +39,8 @@ static struct {
   mock_memory *first;
   double booked[MOCK_DOMAINS];
 } memory_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+MOCK_FORK_SAFE(memory_state.lock, )
 
 int mock_domain_book(int domain, double bytes) {
   int code = 0;

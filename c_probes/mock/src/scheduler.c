@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "chip.h"
+#include "fork_safe.h"
 #include "settings.h"
 #include "timing.h"
 
@@ -34,6 +35,9 @@ static void device_start(void) {
   pthread_cond_init(&device.changed, &monotonic);
   pthread_condattr_destroy(&monotonic);
 }
+
+/* The parent's waiters are not in the child: a new condition, where there was one. */
+MOCK_FORK_SAFE(device.lock, if (device.first_run != 0) device_start())
 
 double mock_now(void) {
   struct timespec now;
