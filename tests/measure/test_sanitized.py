@@ -29,7 +29,7 @@ COMMANDS = (
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs, built with both sanitizers."""
     build = tmp_path_factory.mktemp("sanitized")
-    command = ["make", "-s", "-C", str(CHECKOUT / "c_probes/src"), f"BUILD={build}", f"CFLAGS_EXTRA={FLAGS}"]
+    command = ["make", "-s", "-j2", "-C", str(CHECKOUT / "c_probes/src"), f"BUILD={build}", f"CFLAGS_EXTRA={FLAGS}"]
     subprocess.run(command, check=True, timeout=300)
     return build / "bin"
 
