@@ -23,7 +23,7 @@ from reports.events import Emitter, Sink
 from reports.files import OutputError, check_output, write_text
 from reports.paste import paste
 from reports.progress import ProgressSink
-from reports.redact import redact
+from reports.redact import Names, names_of, redact
 from reports.terminal import render
 from reports.text import colour_wanted
 
@@ -56,20 +56,21 @@ def _probe(options: Options) -> int:
     report = ReportSink(full=options.full)
     sinks: list[Sink] = [report, ProgressSink(sys.stderr)]
     cut_short = None
+    names = names_of(options.root)
     if report_file is not None:
         cut_short = _cut_short(report_file)
         check_output(report_file, force=options.force)
         log_file = report_file.with_name(report_file.stem + LOG_SUFFIX)
-        sinks.append(EventLogSink(log_file, force=options.force, full=options.full))
+        sinks.append(EventLogSink(log_file, force=options.force, full=options.full, names=names))
     emitter = Emitter(sinks)
     try:
         code = _guarded(Run(options, emitter, report, cut_short))
     finally:
         emitter.close()
-    document = report.report() if options.full else redact(report.report())
+    document = report.report() if options.full else redact(report.report(), names)
     if report_file is not None:
         write_text(report_file, dumps(document), force=options.force)
-    _show(options, document, report_file)
+    _show(options, document, report_file, names)
     return code
 
 
@@ -110,12 +111,12 @@ def _cut_short(report_file: Path) -> str | None:
         return None
 
 
-def _show(options: Options, document: dict[str, Any], report_file: Path | None) -> None:
+def _show(options: Options, document: dict[str, Any], report_file: Path | None, names: Names) -> None:
     if options.as_json:
         print(json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False))
         return
     if options.paste:
-        print(paste(document), end="")
+        print(paste(document, names), end="")
         return
     print(render(document, width=_width(), colour=colour_wanted(sys.stdout)), end="")
     if report_file is not None:

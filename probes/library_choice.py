@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 VENDOR_STACKS = ("vendor-drm", "vendor-misc", "out-of-tree-merged", "out-of-tree-split")
 """NPU stacks whose kernel interface librknnrt speaks."""
@@ -35,6 +36,17 @@ class Choice:
     finding_code: str | None = None
 
 
+def installed_library(rows: Sequence[Mapping[str, Any]]) -> tuple[Path | None, bool]:
+    """The librknnrt that the loader takes, from the rows of the fact ``libraries``, and whether it is a mock.
+
+    The loader takes one file of each name, so librkllmrt may stand among the rows as taken too, and come first.
+    """
+    for row in rows:
+        if row.get("taken") and PurePosixPath(str(row["path"])).name.startswith("librknnrt"):
+            return Path(str(row["path"])), bool(row.get("is_mock"))
+    return None, False
+
+
 def choose_library(
     board: BoardView,
     *,
@@ -42,6 +54,7 @@ def choose_library(
     named_is_mock: bool,
     force_mock: bool,
     installed: Path | None,
+    installed_is_mock: bool,
     mock_library: Path,
     env: Mapping[str, str],
 ) -> Choice:
@@ -81,6 +94,10 @@ def choose_library(
         return Choice(None, False, False, None, "no NPU device node that this user may open")
     if installed is None:
         return Choice(None, False, False, None, "no librknnrt on the loader path", "NPU-D008")
+    if installed_is_mock:
+        return Choice(
+            installed, True, True, mock_note("The librknnrt that the loader takes on this board is a mock", env)
+        )
     return Choice(installed, False, False, None)
 
 

@@ -13,7 +13,7 @@ from probes.native import LIBRARY_CHECK, NativeProbe, NativeResult, emit_result,
 from probes.row_conditions import condition_findings
 from probes.rows import row_findings
 from reports.catalogue import make_finding
-from reports.contract import Finding, Measurement, Step, Verdict
+from reports.contract import Checked, Finding, Measurement, Step, Verdict
 from reports.events import Event
 
 Emit = Callable[[Event], None]
@@ -115,11 +115,14 @@ def _judge_check(result: NativeResult) -> bool:
     if Verdict.PASSED in verdicts:
         result.verdict, result.reason = Verdict.PASSED, None
         return True
-    if Verdict.FAILED in verdicts:
-        # Wrong numbers are for the measurements to show, row by row.
-        result.verdict = Verdict.FAILED
-        result.reason = next(row.reason for row in result.rows if row.verdict is Verdict.FAILED)
-        return True
+    failed = [row for row in result.rows if row.verdict is Verdict.FAILED]
+    if failed:
+        result.verdict, result.reason = Verdict.FAILED, failed[0].reason
+        if any(row.checked is not Checked.NOT for row in failed):
+            return True  # wrong numbers are for the measurements to show, row by row
+        reason = failed[0].reason or "no reason was given"
+        result.findings.append(make_finding("NPU-D011", reason, detail=reason))
+        return False
     row = next((row for row in result.rows if row.verdict is not Verdict.UNSUPPORTED), result.rows[0])
     result.verdict, result.reason = row.verdict, row.reason
     result.findings.append(_check_finding(row))

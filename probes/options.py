@@ -6,8 +6,9 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -139,16 +140,27 @@ def _seed(text: str) -> int:
 
 
 def _check_root(root: Path) -> None:
-    if not root.is_dir():
-        raise UsageError(f"--root {root} is no folder. Name the top of a file tree.")
+    if not _is(stat.S_ISDIR, root, f"--root {root}"):
+        raise UsageError(
+            f"--root {root} is no folder. Name the top of a file tree; a capture is unpacked first, with "
+            "python -m probes capture --unpack FOLDER FILE."
+        )
     if not os.access(root, os.R_OK | os.X_OK):
         raise UsageError(f"--root {root} cannot be read: permission denied.")
 
 
+def _is(kind: Callable[[int], bool], path: Path, what: str) -> bool:
+    """Whether ``path`` is of that kind. UsageError where it does not exist or a folder on the way is closed."""
+    try:
+        return kind(path.stat().st_mode)
+    except FileNotFoundError:
+        raise UsageError(f"{what} does not exist. Name one that does.") from None
+    except OSError as error:
+        raise UsageError(f"{what} cannot be read: {(error.strerror or str(error)).lower()}.") from error
+
+
 def _checked_library(path: Path) -> Path:
-    if not path.exists():
-        raise UsageError(f"--library {path} does not exist. Name a librknnrt.so.")
-    if not path.is_file():
+    if not _is(stat.S_ISREG, path, f"--library {path}"):
         raise UsageError(f"--library {path} is no file. Name a librknnrt.so.")
     if not os.access(path, os.R_OK):
         raise UsageError(f"--library {path} cannot be read: permission denied.")

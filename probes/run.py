@@ -15,7 +15,7 @@ from c_probes.library_file import describe_library
 from probes.facts import FactSheet, collect
 from probes.facts.soc_table import SOCS
 from probes.findings import judge as judge_facts
-from probes.library_choice import BoardView, Choice, choose_library, mock_environment
+from probes.library_choice import BoardView, Choice, choose_library, installed_library, mock_environment
 from probes.lock import Busy, LockError, NpuLock
 from probes.measure import measure
 from probes.measurements import Setting, select
@@ -103,13 +103,14 @@ def _choose(options: Options, sheet: FactSheet) -> Choice:
         stack=sheet.text("npu.stack"),
         device_accessible=sheet.flag("npu.device_accessible"),
     )
-    installed = next((Path(str(item["path"])) for item in sheet.rows("libraries") if item.get("taken")), None)
+    installed, installed_is_mock = installed_library(sheet.rows("libraries"))
     return choose_library(
         board,
         named=options.library,
         named_is_mock=options.library is not None and describe_library(options.library).is_mock,
         force_mock=options.mock,
         installed=installed,
+        installed_is_mock=installed_is_mock,
         mock_library=MOCK_LIBRARY,
         env=os.environ,
     )
@@ -212,15 +213,16 @@ def _described(path: Path) -> dict[str, Any]:
 
 
 def git_commit(checkout: Path) -> str | None:
-    """The commit of the checkout, with ``+`` where files differ from it; None outside of one or without git."""
+    """The commit of the checkout, with ``+`` where files differ from it; None outside of one or without git.
+
+    Both commands only read: ``git describe --dirty`` would refresh, and so write, the index.
+    """
+    git = ["git", "-C", str(checkout)]
     try:
         head = subprocess.run(
-            ["git", "-C", str(checkout), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
+            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, timeout=10, check=True
         )
+        same = subprocess.run([*git, "diff-index", "--quiet", "HEAD"], capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.SubprocessError):
         return None
-    return head.stdout.strip() or None
+    return head.stdout.strip() + ("+" if same.returncode else "") or None

@@ -103,11 +103,25 @@ ENTRIES: tuple[Entry, ...] = (
         rank=410,
     ),
     Entry(
+        code="NPU-D011",
+        severity=Severity.ERROR,
+        what="librknnrt contradicts itself on the smallest matmul: {detail}.",
+        why="Return code and result disagree before anything was computed, so nothing it says can be measured.",
+        fix=(
+            "cat /sys/module/rknpu/version    # does the driver fit this runtime?",
+            "Try another librknnrt for this SoC with --library PATH.",
+        ),
+        rank=27,
+    ),
+    Entry(
         code="NPU-S002",
         severity=Severity.ERROR,
         what="Another run of this kit holds the NPU: {holder}.",
         why="Two users of the NPU at once distort every number, and on some drivers end in a kernel panic.",
-        fix=("Wait for it to end, or stop it, and run again.",),
+        fix=(
+            "Wait for it to end, or stop it, and run again.",
+            "Runs on the mock may overlap: give each a lock of its own with RKNPU_KIT_LOCK=FILE.",
+        ),
         rank=10,
     ),
     Entry(
@@ -172,7 +186,7 @@ ENTRIES: tuple[Entry, ...] = (
         severity=Severity.WARNING,
         what="K = {k} runs {ratio:.1f} times slower per MAC than K = {k_ref} (type {type_name}).",
         why="Above a limit of K the runtime answers right but very slowly instead of refusing.",
-        fix=("Split K into segments of at most {k_limit} and add the int32 results: the sum is an integer identity.",),
+        fix=("Split K into segments of at most {k_limit} and add the partial results; int32 sums stay the same.",),
         rank=311,
     ),
     Entry(

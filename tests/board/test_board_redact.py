@@ -271,6 +271,17 @@ def test_a_capture_and_an_event_log_of_a_picture_hold_no_name_of_the_pictured_bo
     assert leaks((tmp_path / "log").read_text()) == []
 
 
+@pytest.mark.parametrize("how", [["--json"], ["--paste"], ["--paste", "--full"], []])
+def test_the_command_redacts_a_pictured_board_by_its_own_names(how: list[str], tmp_path: Path) -> None:
+    root = build(tmp_path / "root", samples.ROCK5B_61, PERSONAL, PASSWD, BLACKLIST)
+    report = tmp_path / "out.json"
+    command = [sys.executable, "-m", "probes", "--level", "quick", "--root", str(root), "--output", str(report), *how]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode in (0, 1) and "ROCK 5B" in done.stdout
+    shown = [done.stdout] if "--full" in how else [done.stdout, *(path.read_text() for path in tmp_path.glob("out.*"))]
+    assert [leak for text in shown for leak in leaks(text)] == []
+
+
 def test_the_usual_users_of_vendor_images_do_not_spoil_a_report() -> None:
     text = "board.compatible = ['radxa,rock-5b', 'rockchip,rk3588']"
     assert redact_text(text, Names(users=("radxa", "rock", "pi", "orangepi"))) == text

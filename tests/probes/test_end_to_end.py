@@ -158,6 +158,15 @@ def test_a_crash_is_told_with_its_signal_and_its_step(probe: Probe, stand_in: Ca
     assert "create" in finding["what"]
 
 
+def test_a_library_that_contradicts_itself_costs_one_finding(probe: Probe) -> None:
+    outcome = probe("--mock", env={**FAST, "RKNN_MOCK_FAULTS": "create-null-context"})
+    report = whole(outcome)
+    assert outcome.code == 1
+    errors = [finding for finding in report["findings"] if finding["severity"] == "error"]
+    assert [finding["code"] for finding in errors] == ["NPU-D011"]
+    assert "context 0" in errors[0]["what"]
+
+
 def test_what_the_library_logged_is_the_evidence(probe: Probe, stand_in: Callable[[str], Path]) -> None:
     report = whole(probe("--library", str(stand_in("no_device")), "--only", "types"))
     finding = next(finding for finding in report["findings"] if finding["code"] == "NPU-D007")
@@ -205,7 +214,11 @@ def test_a_pasted_block_is_short_and_ascii(probe: Probe) -> None:
     [
         (["--nonsense"], "--nonsense"),
         (["--level", "deep"], "deep"),
-        (["--root", "/does/not/exist"], "is no folder"),
+        (["--root", "/does/not/exist"], "does not exist"),
+        (["--root", "/etc/passwd"], "is no folder"),
+        (["--root", "/etc/passwd/x"], "cannot be read: not a directory"),
+        (["--library", "/etc/passwd/x.so"], "cannot be read: not a directory"),
+        (["--library", "x" * 300], "cannot be read: file name too long"),
         (["--library", "/does/not/exist.so"], "does not exist"),
         (["--library", "/"], "is no file"),
         (["--only", "everything"], "names no measurement"),

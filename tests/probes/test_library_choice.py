@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.library_choice import BoardView, Choice, choose_library, mock_environment
+from probes.library_choice import BoardView, Choice, choose_library, installed_library, mock_environment
 
 GOOD_BOARD = BoardView(is_rockchip=True, stack="vendor-drm", device_accessible=True)
 OTHER_MACHINE = BoardView(is_rockchip=False, stack="none", device_accessible=None)
@@ -22,6 +22,7 @@ def choose(
     named_is_mock: bool = False,
     force_mock: bool = False,
     installed: Path | None = INSTALLED,
+    installed_is_mock: bool = False,
     mock_built: bool = True,
 ) -> Choice:
     mock = tmp_path / "librknnrt.so"
@@ -33,6 +34,7 @@ def choose(
         named_is_mock=named_is_mock,
         force_mock=force_mock,
         installed=installed,
+        installed_is_mock=installed_is_mock,
         mock_library=mock,
         env={},
     )
@@ -43,6 +45,23 @@ def test_a_healthy_board_uses_its_own_library_and_is_not_simulated(tmp_path: Pat
     assert choice.path == INSTALLED
     assert not choice.simulated
     assert not choice.mock
+
+
+def test_a_mock_that_was_installed_on_a_board_is_called_a_mock(tmp_path: Path) -> None:
+    choice = choose(tmp_path, GOOD_BOARD, installed_is_mock=True)
+    assert choice.path == INSTALLED
+    assert choice.mock
+    assert choice.simulated
+    assert "No figure here is a figure of silicon" in (choice.note or "")
+
+
+def test_the_language_model_runtime_is_not_taken_for_librknnrt() -> None:
+    llm = {"path": "/opt/llm/librkllmrt.so", "taken": True, "is_mock": False}
+    hidden = {"path": "/usr/lib/librknnrt.so", "taken": False, "is_mock": False}
+    taken = {"path": "/usr/local/lib/librknnrt.so", "taken": True, "is_mock": True}
+    assert installed_library([llm, hidden, taken]) == (Path("/usr/local/lib/librknnrt.so"), True)
+    assert installed_library([llm, hidden]) == (None, False)
+    assert installed_library([]) == (None, False)
 
 
 def test_another_machine_runs_on_the_mock_and_says_so(tmp_path: Path) -> None:
