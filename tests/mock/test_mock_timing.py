@@ -69,6 +69,23 @@ def test_a_run_never_ends_before_its_modelled_time() -> None:
     assert fastest(matmul) >= 0.003
 
 
+PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
+
+
+def test_a_modelled_wait_gives_the_caller_its_timer_slack_back() -> None:
+    """The slack belongs to the calling thread; a library that left it at its least would change its host."""
+    prctl = c.CDLL(None).prctl
+    matmul = bound(load(timing="campaign,fixed_us=500,bind_native_us=500,bind_norm_us=500"))
+    before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
+    assert prctl(PR_SET_TIMERSLACK, 40_000, 0, 0, 0) == 0
+    try:
+        assert matmul.run() == 0
+        assert matmul.bind() == [0, 0, 0]
+        assert prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) == 40_000
+    finally:
+        prctl(PR_SET_TIMERSLACK, before, 0, 0, 0)
+
+
 @pytest.mark.parametrize("layout", [NORM, NATIVE])
 def test_a_run_takes_its_work_at_the_set_rate_at_least(layout: int) -> None:
     library = load(timing="campaign,fixed_us=0", arithmetic="skip")
