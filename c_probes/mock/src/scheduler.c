@@ -119,7 +119,8 @@ mock_job *mock_job_begin(const mock_work *work) {
 void mock_job_end(mock_job *job) {
   if (!job) return;
   const mock_timing *timing = &mock_settings_get()->timing;
-  const unsigned long slack = slack_take();
+  unsigned long slack = 0;
+  bool slept = false; /* a run too short to sleep does not pay for the calls that set the slack */
   pthread_mutex_lock(&device.lock);
   for (;;) {
     double now = mock_now();
@@ -130,6 +131,8 @@ void mock_job_end(mock_job *job) {
     double margin = mock_chip_end(&device.chip, timing, job) <= next ? SPIN_SECONDS : 0;
     if (next - now > margin) {
       struct timespec early = as_timespec(next - margin);
+      if (!slept) slack = slack_take();
+      slept = true;
       pthread_cond_timedwait(&device.changed, &device.lock, &early);
     } else {
       pthread_mutex_unlock(&device.lock);
@@ -138,6 +141,6 @@ void mock_job_end(mock_job *job) {
     }
   }
   pthread_mutex_unlock(&device.lock);
-  slack_give_back(slack);
+  if (slept) slack_give_back(slack);
   free(job);
 }
