@@ -1,65 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m reports show REPORT``: the terminal page of a saved report."""
+"""``python -m reports COMMAND``: reads saved reports. Each command is one module of ``reports/commands``.
+
+A command module has ``HELP`` (one line), ``add_arguments(parser)`` and ``run(values) -> int`` (the exit code). Only the
+module that was asked for is imported, and what it needs beyond the standard library it imports inside ``run``.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
+import importlib
+import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from types import ModuleType
 
-from reports.contract import EXIT_OK, EXIT_USAGE, FORMAT, FORMAT_VERSION
-from reports.paste import paste
-from reports.terminal import render
-from reports.text import colour_wanted, inert
+from reports.contract import EXIT_COULD_NOT_RUN, EXIT_USAGE
+from reports.files import OutputError
+from reports.load import NotAReport, load_report
+from reports.text import inert
 
-MAX_REPORT_BYTES = 64 * 1024 * 1024
+__all__ = ["COMMANDS", "load_report", "main"]
 
-
-class NotAReport(Exception):
-    """A file that holds no capability report this version can read. The text is fit for the user."""
-
-
-def load_report(path: Path) -> dict[str, Any]:
-    """The report in ``path``. Raises NotAReport, with the reason, for anything else."""
-    try:
-        if path.stat().st_size > MAX_REPORT_BYTES:
-            raise NotAReport(f"{path} is larger than {MAX_REPORT_BYTES // 2**20} MiB: no capability report is.")
-        report = json.loads(path.read_bytes(), parse_constant=_no_constant)
-    except OSError as error:
-        raise NotAReport(f"cannot read {path}: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise NotAReport(f"{path} is not JSON: {inert(error, 200)}.") from error
-    if not isinstance(report, dict) or report.get("format") != FORMAT:
-        raise NotAReport(f"{path} is JSON, but no capability report of this kit.")
-    version = report.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise NotAReport(f"{path} has format_version {inert(version, 20)}; this kit reads up to {FORMAT_VERSION}.")
-    return report
+COMMANDS = ("show",)
+"""Names of the commands, in the order of the help text."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0, or 2 for a request or a file that cannot be used."""
-    parser = argparse.ArgumentParser(prog="rknpu-report", description="Shows capability reports.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    show = commands.add_parser("show", help="the terminal page of a saved report")
-    show.add_argument("report", type=Path, help="a report.json")
-    show.add_argument("--paste", action="store_true", help="the short block for an issue report instead")
-    values = parser.parse_args(argv)
+    """Exit code 0 nothing wrong, 1 something a command looks for was found, 2 a request or file that cannot be used."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    values = _parser(arguments).parse_args(arguments)
     try:
-        report = load_report(values.report)
-    except NotAReport as error:
-        print(f"rknpu-report: {error}", file=sys.stderr)
+        code: int = _module(values.command).run(values)
+        sys.stdout.flush()
+    except (NotAReport, OutputError) as error:
+        print(f"rknpu-report: {inert(error)}", file=sys.stderr)
         return EXIT_USAGE
-    text = paste(report) if values.paste else render(report, colour=colour_wanted(sys.stdout))
-    print(text, end="")
-    return EXIT_OK
+    except BrokenPipeError:
+        # The reader of our output went away (a pager was left).
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_COULD_NOT_RUN
+    return code
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser with the command that ``arguments`` names, or with all of them where they name none."""
+    parser = argparse.ArgumentParser(prog="rknpu-report", description="Shows, compares and checks capability reports.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in (arguments[0],) if arguments and arguments[0] in COMMANDS else COMMANDS:
+        module = _module(name)
+        module.add_arguments(commands.add_parser(name, help=module.HELP, description=module.HELP))
+    return parser
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"reports.commands.{name}")
 
 
 if __name__ == "__main__":
