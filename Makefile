@@ -39,7 +39,7 @@ CHECK_BUILD = { mkdir -p $(BUILD) 2>/dev/null && test -w $(BUILD); } || \
 CHECK_TOP = test -w $(TOP) || \
 	{ echo 'cannot install from $(TOP), which this user may not write: copy the kit to a folder of yours' >&2; false; }
 
-.PHONY: help probe test lint format build mock fuzz test-arm bench clean have-cc have-python have-venv
+.PHONY: help probe test lint format build mock fuzz test-arm test-browser bench clean have-cc have-python have-venv
 
 help:
 	@echo 'make probe              probe this machine (LEVEL=quick: facts only; ARGS="--library PATH ...")'
@@ -48,6 +48,7 @@ help:
 	@echo 'make build              build the C probes and the mock librknnrt'
 	@echo 'make mock PREFIX=DIR    build the mock librknnrt; with PREFIX install library, headers and pkg-config file there'
 	@echo 'make test-arm           cross-compile for aarch64 and 32-bit Arm and run the C tests under qemu-user'
+	@echo 'make test-browser       open the HTML page in Chromium and hold it against what a reader needs'
 	@echo 'make fuzz               fuzz the mock API for 60 s'
 	@echo 'make bench              benchmarks (compare ratios; absolute times of a shared machine prove nothing)'
 	@echo 'make clean              remove what was built'
@@ -73,6 +74,7 @@ format: $(DEV)
 build: have-cc
 	@$(MAKE) --no-print-directory -s -C $(TOP)c_probes/mock BUILD=$(BUILD)
 	@$(MAKE) --no-print-directory -s -C $(TOP)c_probes/src BUILD=$(BUILD)
+	@test ! -f $(TOP)reference_engine/kernels/Makefile || $(MAKE) --no-print-directory -s -C $(TOP)reference_engine/kernels BUILD=$(BUILD)
 
 mock: have-cc
 	@$(MAKE) --no-print-directory -s -C $(TOP)c_probes/mock BUILD=$(BUILD)
@@ -85,6 +87,9 @@ fuzz:
 test-arm: $(DEV)
 	@cd $(TOP) && RKNPU_KIT_ARM=1 $(PY) -m pytest -m arm $(ARGS)
 
+test-browser: $(DEV) build
+	@cd $(TOP) && $(PY) -m pytest -m browser $(ARGS)
+
 bench: $(READY) build
 	@cd $(TOP) && for script in bench/[a-z]*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
@@ -96,7 +101,7 @@ $(READY): pyproject.toml | have-venv
 	@touch $(READY)
 
 $(DEV): pyproject.toml $(READY)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '$(TOP)[dev,engine]' || { \
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '$(TOP)[dev,engine,report]' || { \
 	echo 'pip could not install the development packages: is there a network?' >&2; exit 1; }
 	@touch $(DEV)
 

@@ -182,14 +182,9 @@ int main(int argc, char **argv) {
   int masks[MAX_MASKS];
   struct tally tally = {0};
   double one_tops = NAN;
-  switch (options_parse(&options, &program, argc, argv)) {
-    case OPTIONS_HELP: return EXIT_FINE;
-    case OPTIONS_WRONG: return EXIT_USAGE;
-    case OPTIONS_RUN: break;
-  }
-  session_start(&session, &options, &program, columns, sizeof columns / sizeof columns[0]);
-  guard_deadline(&session.output, &session.capture, options.deadline);
-  if (!session_open_library(&session)) return session_end(&session, EXIT_NOT_RUN);
+  int code = 0;
+  if (!session_begin(&session, &options, &program, columns, sizeof columns / sizeof columns[0], argc, argv, &code))
+    return code;
 
   struct problem problem = {.type = options.type_count ? options.types[0] : 2, .oracle_seed = options.seed};
   const struct matmul_type_info *type = matmul_type_find(problem.type);

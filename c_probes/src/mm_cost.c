@@ -47,14 +47,9 @@ int main(int argc, char **argv) {
   static struct options options;
   struct tally tally = {0};
   int count = 0;
-  switch (options_parse(&options, &program, argc, argv)) {
-    case OPTIONS_HELP: return EXIT_FINE;
-    case OPTIONS_WRONG: return EXIT_USAGE;
-    case OPTIONS_RUN: break;
-  }
-  session_start(&session, &options, &program, columns, sizeof columns / sizeof columns[0]);
-  guard_deadline(&session.output, &session.capture, options.deadline);
-  if (!session_open_library(&session)) return session_end(&session, EXIT_NOT_RUN);
+  int code = 0;
+  if (!session_begin(&session, &options, &program, columns, sizeof columns / sizeof columns[0], argc, argv, &code))
+    return code;
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) count += part_wanted(&options, table[i].name);
   output_header(&session.output, session.runtime.path, session.runtime.version, options.seed, count, method);
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)

@@ -150,14 +150,9 @@ int main(int argc, char **argv) {
   static struct options options;
   static const int usual[] = {2, 1, 10};
   struct tally tally = {0};
-  switch (options_parse(&options, &program, argc, argv)) {
-    case OPTIONS_HELP: return EXIT_FINE;
-    case OPTIONS_WRONG: return EXIT_USAGE;
-    case OPTIONS_RUN: break;
-  }
-  session_start(&session, &options, &program, columns, sizeof columns / sizeof columns[0]);
-  guard_deadline(&session.output, &session.capture, options.deadline);
-  if (!session_open_library(&session)) return session_end(&session, EXIT_NOT_RUN);
+  int code = 0;
+  if (!session_begin(&session, &options, &program, columns, sizeof columns / sizeof columns[0], argc, argv, &code))
+    return code;
   const int *types = options.type_count ? options.types : usual;
   const int count = options.type_count ? options.type_count : 3;
   output_header(&session.output, session.runtime.path, session.runtime.version, options.seed, 0, method);

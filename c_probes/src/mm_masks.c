@@ -107,14 +107,9 @@ int main(int argc, char **argv) {
   static struct options options;
   struct tally tally = {0};
   double one_tops = NAN;
-  switch (options_parse(&options, &program, argc, argv)) {
-    case OPTIONS_HELP: return EXIT_FINE;
-    case OPTIONS_WRONG: return EXIT_USAGE;
-    case OPTIONS_RUN: break;
-  }
-  session_start(&session, &options, &program, columns, sizeof columns / sizeof columns[0]);
-  guard_deadline(&session.output, &session.capture, options.deadline);
-  if (!session_open_library(&session)) return session_end(&session, EXIT_NOT_RUN);
+  int code = 0;
+  if (!session_begin(&session, &options, &program, columns, sizeof columns / sizeof columns[0], argc, argv, &code))
+    return code;
   output_header(&session.output, session.runtime.path, session.runtime.version, options.seed,
                 sizeof plans / sizeof plans[0], method);
   for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) one_row(&session, i, &one_tops, &tally);

@@ -43,15 +43,10 @@ int main(int argc, char **argv) {
   static struct session session;
   static struct options options;
   struct tally tally = {0};
-  switch (options_parse(&options, &program, argc, argv)) {
-    case OPTIONS_HELP: return EXIT_FINE;
-    case OPTIONS_WRONG: return EXIT_USAGE;
-    case OPTIONS_RUN: break;
-  }
+  int code = 0;
+  if (!session_begin(&session, &options, &program, columns, sizeof columns / sizeof columns[0], argc, argv, &code))
+    return code;
   if (options.part_count == 0) options.parts[options.part_count++] = parts[0];
-  session_start(&session, &options, &program, columns, sizeof columns / sizeof columns[0]);
-  guard_deadline(&session.output, &session.capture, options.deadline);
-  if (!session_open_library(&session)) return session_end(&session, EXIT_NOT_RUN);
   output_header(&session.output, session.runtime.path, session.runtime.version, options.seed, 0, method);
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
     if (part_wanted(&options, table[i].name)) table[i].measure(&session, &tally);

@@ -102,14 +102,9 @@ int main(int argc, char **argv) {
   struct tally tally = {0};
   struct row row;
   int masks[MAX_MASKS] = {0};
-  switch (options_parse(&options, &program, argc, argv)) {
-    case OPTIONS_HELP: return EXIT_FINE;
-    case OPTIONS_WRONG: return EXIT_USAGE;
-    case OPTIONS_RUN: break;
-  }
-  session_start(&session, &options, &program, columns, sizeof columns / sizeof columns[0]);
-  guard_deadline(&session.output, &session.capture, options.deadline);
-  if (!session_open_library(&session)) return session_end(&session, EXIT_NOT_RUN);
+  int code = 0;
+  if (!session_begin(&session, &options, &program, columns, sizeof columns / sizeof columns[0], argc, argv, &code))
+    return code;
   const int count = cores_find(&session, masks);
   const struct shape s = options.shape_count ? options.shapes[0] : (struct shape){512, 2048, 2048};
   struct problem problem = plain_problem(&session, s.M, s.K, s.N);

@@ -37,14 +37,9 @@ int main(int argc, char **argv) {
   static struct options options;
   struct tally tally = {0};
   int masks[MAX_MASKS] = {0};
-  switch (options_parse(&options, &program, argc, argv)) {
-    case OPTIONS_HELP: return EXIT_FINE;
-    case OPTIONS_WRONG: return EXIT_USAGE;
-    case OPTIONS_RUN: break;
-  }
-  session_start(&session, &options, &program, columns, sizeof columns / sizeof columns[0]);
-  guard_deadline(&session.output, &session.capture, options.deadline);
-  if (!session_open_library(&session)) return session_end(&session, EXIT_NOT_RUN);
+  int code = 0;
+  if (!session_begin(&session, &options, &program, columns, sizeof columns / sizeof columns[0], argc, argv, &code))
+    return code;
   const int cores = cores_find(&session, masks);
   const bool stream = part_wanted(&options, "stream"), contention = part_wanted(&options, "contention");
   output_header(&session.output, session.runtime.path, session.runtime.version, options.seed,

@@ -32,6 +32,20 @@ bool session_open_library(struct session *session) {
   return false;
 }
 
+bool session_begin(struct session *session, struct options *options, const struct program *program,
+                   const struct column *columns, int column_count, int argc, char **argv, int *exit_code) {
+  switch (options_parse(options, program, argc, argv)) {
+    case OPTIONS_HELP: return *exit_code = EXIT_FINE, false;
+    case OPTIONS_WRONG: return *exit_code = EXIT_USAGE, false;
+    case OPTIONS_RUN: break;
+  }
+  session_start(session, options, program, columns, column_count);
+  guard_deadline(&session->output, &session->capture, options->deadline);
+  if (session_open_library(session)) return true;
+  *exit_code = session_end(session, EXIT_NOT_RUN);
+  return false;
+}
+
 void session_step(struct session *session, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
