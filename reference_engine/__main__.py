@@ -1,80 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m reference_engine inspect MODEL.gguf``: what is in a model file, and what is wrong with it."""
+"""``python -m reference_engine COMMAND``: runs, measures and looks into GGUF models.
+
+A command module of ``reference_engine/commands`` has ``HELP`` (one line), ``add_arguments(parser)`` and
+``run(values) -> int`` (the exit code). Only the module that was asked for is imported, and what it needs beyond the
+standard library it imports inside ``run``, so that a usage error costs no second.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
+import importlib
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from types import ModuleType
 
-from reference_engine.gguf_errors import LARGE, UNREADABLE, Limits
-from reference_engine.gguf_hparam_table import ARCHITECTURES
-from reference_engine.gguf_inspect import Inspection, inspect
-from reference_engine.gguf_page import render
-from reports.contract import EXIT_COULD_NOT_RUN, EXIT_FINDINGS, EXIT_OK
+from reference_engine.errors import EngineError, UsageError
+from reference_engine.gguf_errors import GgufError
+from reference_engine.gguf_tensor import MissingPackage, NoDequantizer
+from reports.contract import EXIT_COULD_NOT_RUN, EXIT_USAGE
+from reports.text import inert
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS = ("inspect", "architectures")
+"""Names of the commands, in the order of the help text."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0 nothing wrong (warnings allowed), 1 errors found, 2 usage, 3 the file cannot be opened."""
-    values = _parser().parse_args(argv)
+    """Exit code 0 nothing wrong, 1 a command found what it looks for, 2 usage, 3 could not run, 130 interrupted."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    values = _parser(arguments).parse_args(arguments)
     try:
-        if values.command == "architectures":
-            _print_architectures()
-            return EXIT_OK
-        return _inspect(values)
+        code: int = _module(values.command).run(values)
+        sys.stdout.flush()
+    except UsageError as error:
+        return _refused(error, EXIT_USAGE)
+    except (EngineError, GgufError, MissingPackage, NoDequantizer) as error:
+        return _refused(error, EXIT_COULD_NOT_RUN)
     except BrokenPipeError:
         # The reader of our output went away (a pager was left).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_COULD_NOT_RUN
+    return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _refused(error: Exception, code: int) -> int:
+    print(f"rknpu-engine: {inert(error)}", file=sys.stderr)
+    return code
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser with the command that ``arguments`` names, or with all of them where they name none."""
     parser = argparse.ArgumentParser(prog="rknpu-engine", description="Reference engine for GGUF models.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    look = commands.add_parser("inspect", help="what is in a model file, and what is wrong with it")
-    look.add_argument("model", type=Path, metavar="MODEL", help="a GGUF file; of a split model, any part")
-    look.add_argument("--json", action="store_true", help="the same as one JSON document")
-    look.add_argument(
-        "--header-only", action="store_true", help="do not ask for the tensor data: the start of the file is enough"
-    )
-    look.add_argument(
-        "--large", action="store_true", help="take headers larger than any published today (see NPU-F013)"
-    )
-    look.add_argument("--sha256", metavar="HEX", type=_sha256, help="compare with the publisher's hash too")
-    commands.add_parser("architectures", help="the architectures and hyper-parameters that are known")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in (arguments[0],) if arguments and arguments[0] in COMMANDS else COMMANDS:
+        module = _module(name)
+        module.add_arguments(commands.add_parser(name, help=module.HELP, description=module.HELP))
     return parser
 
 
-def _sha256(text: str) -> str:
-    if len(text) != 64 or set(text.lower()) - set("0123456789abcdef"):
-        raise argparse.ArgumentTypeError("a sha256 is 64 hexadecimal digits")
-    return text.lower()
-
-
-def _inspect(values: argparse.Namespace) -> int:
-    limits = LARGE if values.large else Limits()
-    result = inspect(values.model, header_only=values.header_only, sha256=values.sha256, limits=limits)
-    if values.json:
-        print(json.dumps(result.document, indent=2, ensure_ascii=True, allow_nan=False))
-    else:
-        print(render(result.document), end="")
-    return _exit_code(result)
-
-
-def _exit_code(result: Inspection) -> int:
-    if any(problem.code == UNREADABLE for problem in result.problems):
-        return EXIT_COULD_NOT_RUN
-    return EXIT_FINDINGS if any(not problem.is_warning for problem in result.problems) else EXIT_OK
-
-
-def _print_architectures() -> None:
-    for architecture in ARCHITECTURES.values():
-        print(architecture.name)
-        for key in architecture.keys:
-            print(f"  {architecture.name}.{key.suffix}: {key.kind}{', required' if key.required else ''}")
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"reference_engine.commands.{name}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``inspect MODEL``: what is in a model file, and what is wrong with it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from reference_engine.gguf_errors import LARGE, UNREADABLE, Limits
+from reference_engine.gguf_inspect import Inspection, inspect
+from reference_engine.gguf_page import render
+from reports.contract import EXIT_COULD_NOT_RUN, EXIT_FINDINGS, EXIT_OK
+
+HELP = "what is in a model file, and what is wrong with it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, metavar="MODEL", help="a GGUF file; of a split model, any part")
+    parser.add_argument("--json", action="store_true", help="the same as one JSON document")
+    parser.add_argument(
+        "--header-only", action="store_true", help="do not ask for the tensor data: the start of the file is enough"
+    )
+    parser.add_argument(
+        "--large", action="store_true", help="take headers larger than any published today (see NPU-F013)"
+    )
+    parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="compare with the publisher's hash too")
+
+
+def run(values: argparse.Namespace) -> int:
+    """Exit code 0 nothing wrong (warnings allowed), 1 errors found, 3 the file cannot be opened."""
+    limits = LARGE if values.large else Limits()
+    result = inspect(values.model, header_only=values.header_only, sha256=values.sha256, limits=limits)
+    if values.json:
+        print(json.dumps(result.document, indent=2, ensure_ascii=True, allow_nan=False))
+    else:
+        print(render(result.document), end="")
+    return _exit_code(result)
+
+
+def _sha256(text: str) -> str:
+    if len(text) != 64 or set(text.lower()) - set("0123456789abcdef"):
+        raise argparse.ArgumentTypeError("a sha256 is 64 hexadecimal digits")
+    return text.lower()
+
+
+def _exit_code(result: Inspection) -> int:
+    if any(problem.code == UNREADABLE for problem in result.problems):
+        return EXIT_COULD_NOT_RUN
+    return EXIT_FINDINGS if any(not problem.is_warning for problem in result.problems) else EXIT_OK
