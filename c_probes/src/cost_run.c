@@ -105,9 +105,10 @@ void cost_cpu_use(struct session *session, struct tally *tally) {
       matmul_prove(&m, "last run");
     json_put_numbers(&row.evidence, "calling_thread", thread_share, (size_t)row.rate_count);
     json_put_numbers(&row.evidence, "waited_for_cpu", wait_share, (size_t)row.rate_count);
-    /* By the highest sample, the wait for a CPU counted in: who polls gets less only because others take the CPU. */
+    /* By the highest sample, out of the time in which the thread had a CPU or slept: who polls runs all of it, however
+     * little of the wall time others leave. */
     double highest = 0;
-    for (int i = 0; i < row.rate_count; i++) highest = fmax(highest, row.rate[i] + wait_share[i]);
+    for (int i = 0; i < row.rate_count; i++) highest = fmax(highest, row.rate[i] / fmax(1 - wait_share[i], 1e-3));
     json_put_string(&row.evidence, "waits_by", highest > 0.5 ? "polling" : "sleeping");
   }
   put_shape(&row, &m);
