@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which weights are matmuls, in which order a graph meets them, and which of them a matmul-only back end takes.
+
+The order is llama.cpp's (b11434, src/models): q, k and v are followed by bias, norm or rope each, which stay on the
+CPU, so each is a run of its own; gate and up stand next to each other. Held against the campaign's log on gemma-4-12b:
+563 graph splits and 1.17 matmuls in a call of the back end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+RUNS: tuple[tuple[str, ...], ...] = (
+    ("attn_qkv",),
+    ("attn_q",),
+    ("attn_k",),
+    ("attn_v",),
+    ("attn_gate",),
+    ("ssm_in",),
+    ("ssm_alpha",),
+    ("ssm_beta",),
+    ("ssm_out",),
+    ("attn_output",),
+    ("ffn_gate", "ffn_up"),
+    ("ffn_down",),
+    ("inp_gate",),
+    ("proj",),
+)
+"""Weights of one layer in graph order. Those in one tuple have no other operation between them."""
+
+INPUTS: tuple[tuple[str, ...], ...] = (
+    ("attn_qkv", "attn_q", "attn_k", "attn_v", "attn_gate", "ssm_in", "ssm_alpha", "ssm_beta"),
+    ("ffn_gate", "ffn_up"),
+)
+"""Weights of one layer that multiply the same activation."""
+
+FORK_TYPES = frozenset({"F16", "Q8_0", "Q6_K", "Q4_0", "Q4_K"})
+"""Types that rk-llama.cpp offloads (its default maps; Q4_K in one fork only). All others stay on the CPU there."""
+
+_LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.weight")
+_ROLES = frozenset(role for run in RUNS for role in run)
+HEAD = "output"
+
+
+@dataclass(frozen=True)
+class Role:
+    """Where a weight stands in the graph: its layer (None for the head) and its name there."""
+
+    layer: int | None
+    name: str
+
+
+def role_of(tensor: str, *, tied_head: bool) -> Role | None:
+    """The role of a matmul weight; None for anything else. ``tied_head``: token_embd serves as the head too."""
+    if tensor == "output.weight" or (tied_head and tensor == "token_embd.weight"):
+        return Role(None, HEAD)
+    match = _LAYER.fullmatch(tensor)
+    if match is None or match[2] not in _ROLES:
+        return None
+    return Role(int(match[1]), match[2])
+
+
+def why_not(dims: tuple[int, ...], type_name: str, k_align: int, n_align: int, *, by_type: bool) -> str | None:
+    """Why a weight of GGUF ``dims`` (K, N) stays on the CPU; None where it goes to the NPU.
+
+    The rules are those of rk-llama.cpp's ``supports_op``: a matrix, a type with a pipeline, K and N aligned.
+    """
+    K, N = (*dims, 1)[:2]
+    if any(dim != 1 for dim in dims[2:]):
+        return f"it has {len(dims)} dimensions; batched and expert matmuls are not offloaded"
+    if by_type and type_name not in FORK_TYPES:
+        return f"type {type_name} has no pipeline in rk-llama.cpp"
+    if K % k_align:
+        return f"K {K} is no multiple of {k_align}"
+    if N % n_align:
+        return f"N {N} is no multiple of {n_align}"
+    return None
+
+
+def count_runs(routed: Mapping[int | None, set[str]], biased: frozenset[tuple[int | None, str]]) -> int:
+    """Calls of a matmul-only back end for one forward pass: neighbours are one call, everything else its own.
+
+    ``routed``: names on the NPU by layer. ``biased``: weights followed by a bias, which the CPU adds.
+    """
+    count = 0
+    for layer, names in routed.items():
+        if layer is None:
+            count += len(names)
+            continue
+        for run in RUNS:
+            joined = False
+            for name in run:
+                if name not in names:
+                    joined = False
+                    continue
+                count += not joined
+                joined = (layer, name) not in biased
+    return count
+
+
+def count_splits(runs: int, *, head_is_last: bool) -> int:
+    """Graph splits of ``runs`` calls with CPU work before each, and after the last one unless it ends the graph."""
+    return 2 * runs + (0 if head_is_last and runs else 1)
