@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of a quantised tensor as float32: C for the common types, the gguf package for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from reference_engine.gguf_tensor import GgufTensor
+    from reference_engine.kernels.library import KernelLibrary
+
+F32 = NDArray[np.float32]
+
+
+def dequantize_rows(
+    tensor: GgufTensor, row_ids: Sequence[int] | NDArray[Any], kernels: KernelLibrary | None = None
+) -> F32:
+    """The rows of those numbers as float32 [n, K], for an embedding lookup. IndexError for a row that is not there."""
+    del kernels
+    ids = np.asarray(row_ids, dtype=np.int64)
+    out = np.empty((ids.size, tensor.row_elements), np.float32)
+    for i, row in enumerate(ids.tolist()):
+        out[i] = tensor.rows(row, row + 1)[0]
+    return out
