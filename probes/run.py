@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from c_probes.library_file import describe_library
+from c_probes.lock import Busy, LockError, NpuLock, lock_path
 from probes.facts import FactSheet, collect
 from probes.facts.soc_table import SOCS
 from probes.findings import judge as judge_facts
 from probes.library_choice import BoardView, Choice, choose_library, installed_library, mock_environment
-from probes.lock import Busy, LockError, NpuLock
 from probes.measure import measure
 from probes.measurements import Setting, select
 from probes.options import CHECKOUT, Options
@@ -132,7 +132,7 @@ def _active(run: Run, sheet: FactSheet, choice: Choice) -> None:
         run.emit(_not_measured(Verdict.COULD_NOT_RUN, f"the NPU is in use by {names}"))
         return
     try:
-        with NpuLock(_lock_path(os.environ)):
+        with NpuLock(lock_path()):
             env = mock_environment(os.environ) if choice.mock else dict(os.environ)
             options = run.options
             measure(
@@ -174,12 +174,6 @@ def _setting(options: Options, sheet: FactSheet, choice: Choice, env: Mapping[st
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
-
-
-def _lock_path(env: Mapping[str, str]) -> Path | None:
-    """Another place for the machine-wide lock, where ``/run/lock`` cannot be shared (containers, tests)."""
-    named = env.get("RKNPU_KIT_LOCK")
-    return Path(named) if named else None
 
 
 def _not_measured(verdict: Verdict, reason: str) -> Step:

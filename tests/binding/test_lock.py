@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probes.lock import Busy, Holder, LockError, NpuLock, default_path, read_holder
+from c_probes.lock import Busy, Holder, LockError, NpuLock, default_path, read_holder
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 @contextmanager
 def other_process_holds(path: Path) -> Iterator[subprocess.Popen[str]]:
     code = (
-        "import sys, time; from pathlib import Path; from probes.lock import NpuLock\n"
+        "import sys, time; from pathlib import Path; from c_probes.lock import NpuLock\n"
         "with NpuLock(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
     )
     command = [sys.executable, "-c", code, str(path)]

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from probes.__main__ import _cut_short
-from probes.lock import NpuLock
+from c_probes.lock import NpuLock
 from tests.measure.conftest import CHECKOUT
 
 CHOSEN = [word for name in ("types", "scaling", "cost", "leaks") for word in ("--only", name)]

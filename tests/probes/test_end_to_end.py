@@ -259,7 +259,7 @@ def test_a_report_that_exists_is_kept_without_force(probe: Probe) -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from probes.lock import NpuLock
+from c_probes.lock import NpuLock
 with NpuLock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

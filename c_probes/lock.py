@@ -69,6 +69,15 @@ def default_path(
     return (temp or Path(tempfile.gettempdir())) / f"rknpu-kit-{os.getuid()}.lock"
 
 
+def lock_path(env: Mapping[str, str] | None = None) -> Path:
+    """The file that ``RKNPU_KIT_LOCK`` names, for where ``/run/lock`` cannot be shared (containers, tests), else the
+    usual one.
+    """
+    environment = os.environ if env is None else env
+    named = environment.get("RKNPU_KIT_LOCK")
+    return Path(named) if named else default_path(environment)
+
+
 class NpuLock:
     """The lock as a context manager. ``with NpuLock():`` takes it or raises :class:`Busy` at once.
 
