@@ -148,7 +148,13 @@ ARCHITECTURES: dict[str, Architecture] = {
         Architecture("qwen3", _COMMON, {**_LAYER, **_HEAD_NORMS}, _MODEL),
         Architecture(
             "gemma2",
-            (*_COMMON, Key("attention.sliding_window", "integer", low=1, high=_MAX_CONTEXT, default=4096), *_SOFTCAPS),
+            (
+                *_COMMON,
+                Key("attention.sliding_window", "integer", low=1, high=_MAX_CONTEXT, default=4096),
+                Key("attention.sliding_window_pattern", "flags", low=1, high=_MAX_LAYERS, default=2),
+                Key("rope.freq_base_swa", "number", above=0, high=1e12, default=SAME + "rope.freq_base"),
+                *_SOFTCAPS,
+            ),
             {**_LAYER, **_POST_NORMS},
             _MODEL,
         ),

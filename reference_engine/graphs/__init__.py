@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One file for each architecture: its forward pass, to be read from top to bottom."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reference_engine.graphs.common import Graph
+
+GRAPHS = {
+    "llama": "LlamaGraph",
+    "qwen2": "Qwen2Graph",
+    "qwen3": "Qwen3Graph",
+    "gemma2": "Gemma2Graph",
+    "gemma3": "Gemma3Graph",
+}
+
+
+def graph_of(architecture: str) -> type[Graph]:
+    """The class that builds and runs this architecture. KeyError for one that is not in ``GRAPHS``."""
+    module = importlib.import_module(f"reference_engine.graphs.{architecture}")
+    graph: type[Graph] = getattr(module, GRAPHS[architecture])
+    return graph

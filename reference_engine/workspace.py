@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scratch arrays of a forward pass, made once for each number of rows and used again by every layer and token.
+
+A fresh array of a few megabytes costs more in page faults than the arithmetic on it, and at decode making a dozen views
+for each layer would cost more than the layer's vector operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    F32 = NDArray[np.float32]
+
+_KEPT = 16
+"""Numbers of rows whose views are kept: 1, a chunk of a prompt, its rest, and the widths of a speculative verify."""
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """Sizes of one layer. ``key`` and ``value`` are elements of one head."""
+
+    n_embd: int
+    heads: int
+    kv_heads: int
+    key: int
+    value: int
+    n_ff: int
+
+
+class Rows:
+    """The arrays of M rows through one layer; ``q``, ``k`` and ``v`` share their memory with ``qkv``."""
+
+    __slots__ = ("attended", "gate_up", "h", "k", "q", "qkv", "v", "y")
+
+    h: F32  # [M, n_embd] normed input of attention or FFN
+    qkv: tuple[F32, F32, F32]  # [M, heads * key], [M, kv_heads * key], [M, kv_heads * value]
+    q: F32  # [M, heads, key]
+    k: F32  # [M, kv_heads, key]
+    v: F32  # [M, kv_heads, value]
+    attended: F32  # [M, heads * value]
+    gate_up: tuple[F32, F32]  # [M, n_ff] each
+    y: F32  # [M, n_embd] what is added to the residual stream
+
+
+class Workspace:
+    """``at(m)`` gives one :class:`Rows` for each layer; layers of one shape get the same one."""
+
+    def __init__(self, shapes: Sequence[LayerShape]) -> None:
+        self._shapes = tuple(shapes)
+        self._made: dict[int, tuple[Rows, ...]] = {}
+        self._flat: dict[str, F32] = {}
+        self._capacity = 0
+
+    def at(self, m: int) -> tuple[Rows, ...]:
+        """Contents are undefined, and overwritten by the next pass whatever its number of rows."""
+        made = self._made.get(m)
+        if made is not None:
+            return made
+        if m > self._capacity or len(self._made) >= _KEPT:
+            self._made.clear()
+        if m > self._capacity:
+            self._flat.clear()
+            self._capacity = m
+        by_shape: dict[LayerShape, Rows] = {}
+        for shape in self._shapes:
+            if shape not in by_shape:
+                by_shape[shape] = self._rows(m, shape)
+        made = tuple(by_shape[shape] for shape in self._shapes)
+        self._made[m] = made
+        return made
+
+    def _rows(self, m: int, shape: LayerShape) -> Rows:
+        rows = Rows()
+        rows.h = self._take("h", m, shape.n_embd)
+        rows.qkv = (
+            self._take("q", m, shape.heads * shape.key),
+            self._take("k", m, shape.kv_heads * shape.key),
+            self._take("v", m, shape.kv_heads * shape.value),
+        )
+        rows.q = rows.qkv[0].reshape(m, shape.heads, shape.key)
+        rows.k = rows.qkv[1].reshape(m, shape.kv_heads, shape.key)
+        rows.v = rows.qkv[2].reshape(m, shape.kv_heads, shape.value)
+        rows.attended = self._take("attended", m, shape.heads * shape.value)
+        rows.gate_up = (self._take("gate", m, shape.n_ff), self._take("up", m, shape.n_ff))
+        rows.y = self._take("y", m, shape.n_embd)
+        return rows
+
+    def _take(self, name: str, m: int, width: int) -> F32:
+        """[m, width] out of the memory kept under ``name``, which layers of other shapes use too."""
+        flat = self._flat.get(name)
+        if flat is None or flat.size < m * width:
+            flat = np.zeros(self._capacity * width, dtype=np.float32)
+            self._flat[name] = flat
+        return flat[: m * width].reshape(m, width)
