@@ -46,13 +46,9 @@ def explain(again: Callable[[Trace], Any], file: GgufFile, first: int) -> str:
 
 
 def _cause(file: GgufFile, found: _Found) -> str:
-    own = (
-        f"blk.{found.layer}."
-        if found.layer >= 0
-        else ("output.weight" if found.name == "result_output" else "token_embd.")
-    )
     for name, tensor in file.tensors.items():
-        if name.startswith(own):
+        # Outside the layers, all that belongs to none of them.
+        if name.startswith(f"blk.{found.layer}." if found.layer >= 0 else ("token_embd.", "output")):
             row = _bad_row(tensor)
             if row is not None:
                 return f"tensor {quoted(name)} holds NaN or Inf in row {row}, so the file is damaged"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """gemma2: scaled embedding, norms before and after attention and FFN, GELU, soft caps, every second layer in a window.
 
-Facts: llama.cpp b11434 src/models/gemma2.cpp. Layer il sees a window where il % 2 is 0, unless the file has another pattern; q is scaled by 1/sqrt(key_length),
-by 1/sqrt(n_embd / heads) in the 27B (46 layers); soft caps are 50 and 30 where the file gives none; the head is
-token_embd always.
+Facts: llama.cpp b11434 src/models/gemma2.cpp. Layer il sees a window where il % 2 is 0, unless the file has another
+pattern; q is scaled by 1/sqrt(key_length), by 1/sqrt(n_embd / heads) in the 27B (46 layers); soft caps are 50 and 30
+where the file gives none; the head is token_embd always.
 """
 
 from __future__ import annotations

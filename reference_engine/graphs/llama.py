@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """llama: Llama 1 to 3, SmolLM2, Mistral and others stored under this name.
 
-Facts: llama.cpp b11434 src/models/llama.cpp. RoPE turns pairs (2i, 2i + 1), because the converter permutes the rows of q
-and k; the factors of Llama 3 are stored in rope_freqs.weight.
+Facts: llama.cpp b11434 src/models/llama.cpp. RoPE turns pairs (2i, 2i + 1), because the converter permutes the rows of
+q and k; the factors of Llama 3 are stored in rope_freqs.weight.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reference_engine.graphs.common import Graph, Run, inverse_root, rope_table
+from reference_engine.graphs.common import Graph, Run, inverse_root, optional_number, rope_table
 
 if TYPE_CHECKING:
     from reference_engine.graphs.common import F32
@@ -31,10 +31,9 @@ class LlamaGraph(Graph):
     def __init__(self, load: Loader) -> None:
         super().__init__(load)
         hparams = load.hparams
-        # attention.scale 0 means: not given.
-        self.scale = float(hparams.values["attention.scale"] or 0) or inverse_root(
-            hparams.integer("attention.key_length")
-        )
+        # 0 stands for: not given.
+        given = optional_number(hparams, "attention.scale", 0.0)
+        self.scale = given or inverse_root(hparams.integer("attention.key_length"))
         self.rope = rope_table(hparams, factors=load.optional_vector("rope_freqs.weight"))
         self.layers = [Layer(load, number) for number in load.layers]
 
