@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks a report against the JSON Schema in ``reports/schema`` without any package.
+
+It understands the part of JSON Schema 2020-12 that schema uses, and refuses to start with a schema that uses more.
+Two depths: ``problems`` applies all of it; ``misshapen`` only what a reader cannot do without (sections, records,
+types), so that a report with a word this version does not know can still be shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from reports.text import inert
+
+SCHEMA = Path(__file__).resolve().parent / "schema" / "capability_report.schema.json"
+
+Schema = dict[str, Any]
+Problem = tuple[str, str]
+"""Where (a JSON pointer) and what is wrong there."""
+
+_NAMES = frozenset({"$schema", "$id", "$defs", "title", "description"})
+_STRICT_ONLY = frozenset({"pattern", "minimum", "minLength", "minItems", "propertyNames", "if", "then", "else"})
+_RULES = frozenset(
+    {"type", "required", "properties", "items", "additionalProperties", "allOf", "const", "enum", "$ref", *_STRICT_ONLY}
+)
+
+
+def problems(report: Any, limit: int = 100) -> list[Problem]:
+    """What the schema has against ``report``, the first ``limit`` of it."""
+    found: list[Problem] = []
+    for problem in _check(report, load_schema(), "", strict=True):
+        found.append(problem)
+        if len(found) == limit:
+            break
+    return found
+
+
+def misshapen(report: Any) -> str | None:
+    """The first thing that keeps readers from using ``report``, as words; None for a usable one."""
+    for where, what in _check(report, load_schema(), "", strict=False):
+        return f"{where or 'the whole'}: {what}"
+    return None
+
+
+@lru_cache(maxsize=1)
+def load_schema() -> Schema:
+    """The schema of capability reports. Raises ValueError when it uses a word this module does not know."""
+    schema: Schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    for part in _parts(schema):
+        unknown = set(part) - _NAMES - _RULES
+        if unknown:
+            raise ValueError(f"{SCHEMA.name} uses {sorted(unknown)}, which reports/shape.py does not know")
+    return schema
+
+
+def _parts(schema: Schema) -> Iterator[Schema]:
+    yield schema
+    for key in ("items", "additionalProperties", "propertyNames", "if", "then", "else"):
+        if key in schema:
+            yield from _parts(schema[key])
+    for key in ("properties", "$defs"):
+        for part in schema.get(key, {}).values():
+            yield from _parts(part)
+    for part in schema.get("allOf", ()):
+        yield from _parts(part)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_TYPES: dict[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": _is_number,
+    "integer": lambda value: _is_number(value) and (isinstance(value, int) or value.is_integer()),
+}
+
+
+def _type_of(value: Any) -> str:
+    return next(
+        name for name in ("null", "boolean", "integer", "number", "string", "array", "object") if _TYPES[name](value)
+    )
+
+
+def _check(value: Any, schema: Schema, where: str, *, strict: bool) -> Iterator[Problem]:
+    if "$ref" in schema:
+        yield from _check(value, load_schema()["$defs"][schema["$ref"].rpartition("/")[2]], where, strict=strict)
+    kinds = schema.get("type")
+    if kinds is not None:
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        if not any(_TYPES[kind](value) for kind in kinds):
+            yield where, f"{_type_of(value)} in place of {' or '.join(kinds)}"
+            return
+    if "const" in schema or "enum" in schema:
+        yield from _one_of(value, schema.get("enum", [schema.get("const")]), where, strict=strict)
+    if isinstance(value, dict):
+        yield from _object(value, schema, where, strict=strict)
+    elif isinstance(value, list):
+        if strict and len(value) < schema.get("minItems", 0):
+            yield where, f"{len(value)} items; at least {schema['minItems']} belong here"
+        if "items" in schema:
+            for index, item in enumerate(value):
+                yield from _check(item, schema["items"], f"{where}/{index}", strict=strict)
+    elif strict:
+        yield from _plain(value, schema, where)
+    for part in schema.get("allOf", ()):
+        yield from _check(value, part, where, strict=strict)
+    if strict and "if" in schema:
+        holds = next(_check(value, schema["if"], where, strict=True), None) is None
+        yield from _check(value, schema.get("then" if holds else "else", {}), where, strict=True)
+
+
+def _one_of(value: Any, words: list[Any], where: str, *, strict: bool) -> Iterator[Problem]:
+    if strict:
+        if not any(value == word and isinstance(value, bool) == isinstance(word, bool) for word in words):
+            shown = ", ".join(json.dumps(word) for word in words)
+            yield where, f"{inert(json.dumps(value), 60)} in place of {shown}"
+    elif not any(isinstance(value, type(word)) for word in words):
+        yield where, f"{_type_of(value)} in place of {_type_of(words[0])}"
+
+
+def _object(value: dict[str, Any], schema: Schema, where: str, *, strict: bool) -> Iterator[Problem]:
+    for key in schema.get("required", ()):
+        if key not in value:
+            yield where, f"{key} is missing"
+    known = schema.get("properties", {})
+    for key, part in known.items():
+        if key in value:
+            yield from _check(value[key], part, f"{where}/{key}", strict=strict)
+    more, names = schema.get("additionalProperties"), schema.get("propertyNames")
+    for key, item in value.items():
+        if strict and names is not None:
+            for _, what in _check(key, names, where, strict=True):
+                yield where, f"the key {inert(key, 60)!r}: {what}"
+        if more is not None and key not in known:
+            yield from _check(item, more, f"{where}/{inert(key, 60)}", strict=strict)
+
+
+def _plain(value: Any, schema: Schema, where: str) -> Iterator[Problem]:
+    if isinstance(value, str):
+        if len(value) < schema.get("minLength", 0):
+            yield where, "an empty text"
+        if "pattern" in schema and not re.search(schema["pattern"], value):
+            yield where, f"{inert(value, 60)!r} does not match {schema['pattern']}"
+    elif _is_number(value) and "minimum" in schema and value < schema["minimum"]:
+        yield where, f"{value} is less than {schema['minimum']}"
