@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Union
 
 from reference_engine.gguf_file import GgufFile
 from reference_engine.gguf_hparams import Hparams
@@ -23,7 +23,9 @@ DOMAIN_BYTES = (1 << 31) - 1 - 65536
 """What rk-llama.cpp puts into one IOMMU domain. The window itself is 4 GiB by the user guide; no source measured it."""
 
 DOMAINS = 16
-_ROW_BITS_BYTE = 8
+
+Buffer = tuple[int, int, int, Union[int, None]]
+"""What makes buffers the same one: elements of a row, which of those, bits of an element, IOMMU domain."""
 
 
 class PlanPipeline(Protocol):
@@ -32,7 +34,9 @@ class PlanPipeline(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def activation(self) -> str: ...
+    def activation(self) -> str:
+        """``int8``, ``int4`` or ``fp16``."""
+
     @property
     def weight_scale(self) -> str: ...
     @property
@@ -44,15 +48,17 @@ class PlanPipeline(Protocol):
     @property
     def m_bucket(self) -> str: ...
     @property
-    def route(self) -> str: ...
+    def route(self) -> str:
+        """``all``, or ``by-type``: each tensor type has pipelines of its own, or none."""
 
 
 @dataclass(frozen=True)
 class PlannedTensor:
     """One matmul weight. ``reason`` says why it stays on the CPU; None where it is routed.
 
-    ``k_segments`` are (first, size) along K_op, ``n_segments`` (core, first, size) along N; together they tile the
-    weight, K outer. ``weight_bytes`` is its device buffer, ``domain`` the IOMMU domain that holds it.
+    ``pipeline`` is the weight's own one; with a route by type it differs between weights. ``k_segments`` are
+    (first, size) along K_op, ``n_segments`` (core, first, size) along N; together they tile the weight, K outer.
+    ``weight_bytes`` is its device buffer, ``domain`` the IOMMU domain that holds it.
     """
 
     name: str
@@ -61,6 +67,8 @@ class PlannedTensor:
     K: int
     N: int
     reason: str | None
+    pipeline: PlanPipeline
+    rule: OperandRule
     K_op: int = 0
     k_segments: tuple[tuple[int, int], ...] = ()
     n_segments: tuple[tuple[int, int, int], ...] = ()
@@ -75,6 +83,18 @@ class PlannedTensor:
     def pieces(self) -> int:
         """Matmul contexts for one size of M."""
         return len(self.k_segments) * len(self.n_segments)
+
+    def a_buffers(self) -> set[Buffer]:
+        """Keys of its A buffers: (K segment size, first column, bits, domain).
+
+        Rank-one scales multiply the activation for each N segment anew, so there each of those has an A of its own.
+        """
+        own = [at for _, at, _ in self.n_segments] if self.pipeline.weight_scale == "rank-one" else [0]
+        return {(size, at, self.rule.a_bits, self.domain) for _, size in self.k_segments for at in own}
+
+    def c_buffers(self) -> set[Buffer]:
+        """Keys of its C buffers: (N segment size, core, bits, domain)."""
+        return {(size, core, 8 * self.rule.c_bytes, self.domain) for core, _, size in self.n_segments}
 
 
 @dataclass(frozen=True)
@@ -103,11 +123,14 @@ class Reuse:
 
 @dataclass(frozen=True)
 class NpuPlan:
-    """The plan of one model, pipeline and SoC. ``tensors`` are all matmul weights in file order."""
+    """The plan of one model, pipeline and SoC. ``tensors`` are all matmul weights in file order.
+
+    ``domains`` are the bytes of weights in each IOMMU domain that is used, ``runs`` the calls of a matmul-only back end
+    for one forward pass.
+    """
 
     pipeline: PlanPipeline
     soc: NpuSoc
-    rule: OperandRule | None
     cores: int
     k_limit: int
     tensors: tuple[PlannedTensor, ...]
@@ -126,30 +149,27 @@ class NpuPlan:
         """Bytes of weights in device buffers, over all domains."""
         return sum(self.domains)
 
-    def a_bytes(self, M: int) -> int:
-        """Bytes of all A buffers for ``M`` rows: one for each K segment size, and domain, that occurs.
+    @property
+    def _a_buffers(self) -> set[Buffer]:
+        return {key for tensor in self.routed for key in tensor.a_buffers()}
 
-        Rank-one scales multiply the activation for each N segment anew, so there A has one buffer for each of those.
-        """
-        rule = self._rule()
-        keys = set()
-        for tensor in self.routed:
-            own = [at for _, at, _ in tensor.n_segments] if self.pipeline.weight_scale == "rank-one" else [0]
-            keys |= {(size, at, tensor.domain) for _, size in tensor.k_segments for at in own}
-        rows = sum(bucket_rows(M, self.pipeline.m_bucket)[:1])
-        return sum(rows * K * rule.a_bits // _ROW_BITS_BYTE for K, _, _ in keys)
+    @property
+    def _c_buffers(self) -> set[Buffer]:
+        return {key for tensor in self.routed for key in tensor.c_buffers()}
+
+    def a_bytes(self, M: int) -> int:
+        """Bytes of all A buffers for ``M`` rows; matmuls of the same sizes share them."""
+        rows = bucket_rows(M, self.pipeline.m_bucket)[0]
+        return sum(rows * K * bits // 8 for K, _, bits, _ in self._a_buffers)
 
     def c_bytes(self, M: int) -> int:
-        """Bytes of all C buffers for ``M`` rows: one for each N segment size, core and domain that occurs."""
-        rule = self._rule()
-        keys = {(size, core, tensor.domain) for tensor in self.routed for core, _, size in tensor.n_segments}
-        rows = sum(bucket_rows(M, self.pipeline.m_bucket)[:1])
-        return sum(rows * N * rule.c_bytes for N, _, _ in keys)
+        """Bytes of all C buffers for ``M`` rows; matmuls of the same sizes share them."""
+        rows = bucket_rows(M, self.pipeline.m_bucket)[0]
+        return sum(rows * N * bits // 8 for N, _, bits, _ in self._c_buffers)
 
     def contexts(self, Ms: Iterable[int]) -> int:
         """Matmul contexts alive after runs with each of ``Ms`` rows; contexts are cached and never freed there."""
-        buckets = {rows for M in Ms for rows in bucket_rows(M, self.pipeline.m_bucket)}
-        return len(buckets) * sum(tensor.pieces for tensor in self.routed)
+        return self._buckets(Ms) * sum(tensor.pieces for tensor in self.routed)
 
     def descriptors(self, Ms: Iterable[int]) -> int:
         """File descriptors of device memory after runs with each of ``Ms`` rows.
@@ -157,16 +177,11 @@ class NpuPlan:
         One for each weight and each view of it that a context binds, one for each A and C buffer (rk-llama.cpp; the
         usual limit of 1024 is passed at ``failed to convert handle(1020) to fd``).
         """
-        buckets = {rows for M in Ms for rows in bucket_rows(M, self.pipeline.m_bucket)}
-        segments = {(size, tensor.domain) for tensor in self.routed for _, size in tensor.k_segments}
-        outputs = {(size, core, tensor.domain) for tensor in self.routed for core, _, size in tensor.n_segments}
-        shared = len(buckets) * (len(segments) + len(outputs))
-        return len(self.routed) + len(buckets) * sum(tensor.pieces for tensor in self.routed) + shared
+        shared = len(self._a_buffers) + len(self._c_buffers)
+        return len(self.routed) + self._buckets(Ms) * (sum(tensor.pieces for tensor in self.routed) + shared)
 
-    def _rule(self) -> OperandRule:
-        if self.rule is None:
-            return OperandRule(1, 1, 8, 4)  # nothing is routed, so nothing is summed with it
-        return self.rule
+    def _buckets(self, Ms: Iterable[int]) -> int:
+        return len({rows for M in Ms for rows in bucket_rows(M, self.pipeline.m_bucket)})
 
 
 def plan(
@@ -186,6 +201,7 @@ def plan(
     """
     chosen = _pipeline(pipeline)
     chip = npu_soc(soc)
+    place = _Placer(chosen, chip)
     tied = "output.weight" not in model.tensors
     tensors: list[PlannedTensor] = []
     filled = [0] * domains
@@ -193,7 +209,7 @@ def plan(
         role = role_of(tensor.name, tied_head=tied)
         if role is None or (hparams is not None and role.layer is not None and role.layer >= hparams.n_layer):
             continue
-        planned = _place(tensor, role, chosen, chip)
+        planned = place(tensor, role)
         if planned.routed:
             planned = _into_domain(planned, filled, domain_bytes)
         tensors.append(planned)
@@ -204,7 +220,6 @@ def plan(
     return NpuPlan(
         pipeline=chosen,
         soc=chip,
-        rule=chip.rules.get(chosen.activation),
         cores=min(chosen.cores, chip.cores),
         k_limit=_k_limit(chosen, chip),
         tensors=tuple(tensors),
@@ -212,41 +227,67 @@ def plan(
         domains=tuple(filled[:used]),
         runs=runs,
         graph_splits=count_splits(runs, head_is_last=_head_is_last(model, routed)),
-        reuse=_reuse(routed, groups, chosen),
+        reuse=_reuse(routed, groups),
     )
 
 
 def _pipeline(pipeline: PlanPipeline | str) -> PlanPipeline:
+    """Presets are looked up only where a name is given: their table needs numpy."""
     if not isinstance(pipeline, str):
         return pipeline
-    # The table of presets is read only where a name has to be looked up.
-    found: PlanPipeline = importlib.import_module("reference_engine.backends.pipeline").parse_pipeline(pipeline)
+    found: PlanPipeline = importlib.import_module("reference_engine.backends.presets").parse_pipeline(pipeline)
     return found
-
-
-def _place(tensor: GgufTensor, role: Role, pipeline: PlanPipeline, chip: NpuSoc) -> PlannedTensor:
-    K, N = (*tensor.dims, 1)[:2]
-    rule = chip.rules.get(pipeline.activation)
-    reason: str | None
-    if rule is None:
-        reason = f"{chip.name} has no {pipeline.activation} matmul"
-    else:
-        reason = why_not(tensor.dims, tensor.type.name, rule.k_align, rule.n_align, by_type=pipeline.route == "by-type")
-    planned = PlannedTensor(tensor.name, role, tensor.type.name, K, N, reason)
-    if rule is None or reason is not None:
-        return planned
-    K_op = next_pow2(K) if pipeline.hadamard == "padded" else K
-    return replace(
-        planned,
-        K_op=K_op,
-        k_segments=k_segments(K_op, _k_limit(pipeline, chip), rule.k_align),
-        n_segments=n_segments(N, min(pipeline.cores, chip.cores), rule.n_align),
-        weight_bytes=K_op * N * rule.a_bits // _ROW_BITS_BYTE,
-    )
 
 
 def _k_limit(pipeline: PlanPipeline, chip: NpuSoc) -> int:
     return min(pipeline.k_limit, chip.k_limit) if pipeline.k_limit > 0 else chip.k_limit
+
+
+class _Placer:
+    """Places one weight after the other; with a route by type the order of first sight decides between pipelines."""
+
+    def __init__(self, pipeline: PlanPipeline, chip: NpuSoc) -> None:
+        self._pipeline, self._chip = pipeline, chip
+        self._seen = 0
+
+    def __call__(self, tensor: GgufTensor, role: Role) -> PlannedTensor:
+        K, N = (*tensor.dims, 1)[:2]
+        own = self._own(tensor.type.name)
+        rule = self._chip.rules.get((own or self._pipeline).activation)
+        reason: str | None
+        if own is None:
+            reason = f"type {tensor.type.name} has no pipeline in {self._pipeline.name}"
+        elif rule is None:
+            reason = f"{self._chip.name} has no {own.activation} matmul"
+        else:
+            reason = why_not(tensor.dims, rule.k_align, rule.n_align)
+        planned = PlannedTensor(
+            tensor.name, role, tensor.type.name, K, N, reason, own or self._pipeline, rule or _NOTHING
+        )
+        if own is None or rule is None or reason is not None:
+            return planned
+        K_op = next_pow2(K) if own.hadamard == "padded" else K
+        cut_k = k_segments(K_op, _k_limit(own, self._chip), rule.k_align)
+        cut_n = n_segments(N, min(own.cores, self._chip.cores), rule.n_align)
+        return replace(
+            planned,
+            K_op=K_op,
+            k_segments=tuple((start, end - start) for start, end in cut_k),
+            n_segments=tuple((core, start, end - start) for core, (start, end) in enumerate(cut_n)),
+            weight_bytes=K_op * N * rule.a_bits // 8,
+        )
+
+    def _own(self, type_name: str) -> PlanPipeline | None:
+        if self._pipeline.route == "all":
+            return self._pipeline
+        # Alignment is judged here, with a reason; dims that are aligned to everything leave the choice alone.
+        presets = importlib.import_module("reference_engine.backends.presets")
+        found: PlanPipeline | None = presets.route_tensor(self._pipeline, type_name, (4096, 4096), self._seen)
+        self._seen += 1
+        return found
+
+
+_NOTHING = OperandRule(1, 1, 8, 4)
 
 
 def _into_domain(planned: PlannedTensor, filled: list[int], domain_bytes: int) -> PlannedTensor:
@@ -287,16 +328,12 @@ def _groups(routed: Sequence[PlannedTensor]) -> tuple[ActivationGroup, ...]:
     )
 
 
-def _reuse(routed: Sequence[PlannedTensor], groups: Sequence[ActivationGroup], pipeline: PlanPipeline) -> Reuse:
+def _reuse(routed: Sequence[PlannedTensor], groups: Sequence[ActivationGroup]) -> Reuse:
     pieces = {tensor.name: len(tensor.k_segments) for tensor in routed}
     total = sum(pieces.values())
-    reason = None
-    if pipeline.weight_scale == "rank-one":
-        reason = "rank-one scales multiply the activation differently for each weight"
-    elif pipeline.hadamard != "none":
-        reason = "each weight has signs of its own before its Hadamard transform"
-    if reason or not total:
-        return Reuse(total, 0.0, 0.0, reason)
+    reasons = [reason for tensor in routed if (reason := _cannot_share(tensor.pipeline))]
+    if reasons or not total:
+        return Reuse(total, 0.0, 0.0, reasons[0] if reasons else None)
     by_input = sum(sum(pieces[name] for name in group.members[1:]) for group in groups)
     calls: dict[tuple[int | None, int], list[str]] = {}
     for tensor in routed:
@@ -304,3 +341,11 @@ def _reuse(routed: Sequence[PlannedTensor], groups: Sequence[ActivationGroup], p
         calls.setdefault((tensor.role.layer, run), []).append(tensor.name)
     within = sum(sum(pieces[name] for name in names[1:]) for names in calls.values())
     return Reuse(total, within / total, by_input / total, None)
+
+
+def _cannot_share(pipeline: PlanPipeline) -> str | None:
+    if pipeline.weight_scale == "rank-one":
+        return "rank-one scales multiply the activation differently for each weight"
+    if pipeline.hadamard != "none":
+        return "each weight has signs of its own before its Hadamard transform"
+    return None

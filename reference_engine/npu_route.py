@@ -36,9 +36,6 @@ INPUTS: tuple[tuple[str, ...], ...] = (
 )
 """Weights of one layer that multiply the same activation."""
 
-FORK_TYPES = frozenset({"F16", "Q8_0", "Q6_K", "Q4_0", "Q4_K"})
-"""Types that rk-llama.cpp offloads (its default maps; Q4_K in one fork only). All others stay on the CPU there."""
-
 _LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.weight")
 _ROLES = frozenset(role for run in RUNS for role in run)
 HEAD = "output"
@@ -62,16 +59,14 @@ def role_of(tensor: str, *, tied_head: bool) -> Role | None:
     return Role(int(match[1]), match[2])
 
 
-def why_not(dims: tuple[int, ...], type_name: str, k_align: int, n_align: int, *, by_type: bool) -> str | None:
+def why_not(dims: tuple[int, ...], k_align: int, n_align: int) -> str | None:
     """Why a weight of GGUF ``dims`` (K, N) stays on the CPU; None where it goes to the NPU.
 
-    The rules are those of rk-llama.cpp's ``supports_op``: a matrix, a type with a pipeline, K and N aligned.
+    The rules are those of rk-llama.cpp's ``supports_op``: a matrix whose K and N are aligned.
     """
     K, N = (*dims, 1)[:2]
     if any(dim != 1 for dim in dims[2:]):
         return f"it has {len(dims)} dimensions; batched and expert matmuls are not offloaded"
-    if by_type and type_name not in FORK_TYPES:
-        return f"type {type_name} has no pipeline in rk-llama.cpp"
     if K % k_align:
         return f"K {K} is no multiple of {k_align}"
     if N % n_align:
