@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -21,12 +21,23 @@ if TYPE_CHECKING:
     from reference_engine.kernels.library import KernelLibrary
 
 
+class FloatHost(Protocol):
+    """What a float layer needs of its back end."""
+
+    @property
+    def kernels(self) -> KernelLibrary | None: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def observer(self) -> Observer | None: ...
+
+
 class FloatLinear:
     """One weight [N, K] in float32 arithmetic."""
 
     where = "float"
 
-    def __init__(self, tensor: GgufTensor, backend: FloatBackend) -> None:
+    def __init__(self, tensor: GgufTensor, backend: FloatHost) -> None:
         self._tensor, self._backend = tensor, backend
         self.name, self.n_in, self.n_out = tensor.name, tensor.row_elements, tensor.n_rows
 

@@ -102,6 +102,11 @@ def parse_pipeline(text: str) -> Pipeline:
     return with_settings(PRESETS[name], settings)
 
 
+def has_route(pipeline: Pipeline, type_name: str) -> bool:
+    """Whether weights of that type are counted at all: in the forks only those with a pipeline of their type are."""
+    return pipeline.route == "all" or type_name in dict(pipeline.routes)
+
+
 def route_tensor(pipeline: Pipeline, type_name: str, dims: tuple[int, ...], sequence: int) -> Pipeline | None:
     """The pipeline of one weight of dims (K, N), or None: it stays in float.
 
