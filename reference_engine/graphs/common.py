@@ -7,6 +7,7 @@ b11434), so that a trace can be laid beside one of its.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,9 @@ class RopeTable:
     def __init__(
         self, n_rot: int, base: float, freq_scale: float = 1.0, factors: F32 | None = None, yarn: Yarn | None = None
     ) -> None:
-        self._arguments = (n_rot, base, freq_scale, factors, yarn)
+        self._tables = functools.partial(
+            rope_tables, n_rot=n_rot, base=base, freq_scale=freq_scale, factors=factors, yarn=yarn
+        )
         self._cos = self._sin = np.zeros((0, n_rot // 2), dtype=np.float32)
 
     def at(self, first: int, m: int) -> tuple[F32, F32]:
@@ -48,7 +51,7 @@ class RopeTable:
         known = len(self._cos)
         if first + m > known:
             positions = np.arange(known, max(first + m, 2 * known, _FIRST_POSITIONS), dtype=np.int32)
-            cos, sin = rope_tables(positions, *self._arguments)
+            cos, sin = self._tables(positions)
             self._cos = np.concatenate((self._cos, cos))
             self._sin = np.concatenate((self._sin, sin))
         return self._cos[first : first + m], self._sin[first : first + m]
