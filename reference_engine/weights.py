@@ -70,10 +70,13 @@ class Loader:
     def optional_vector(self, name: str) -> F32 | None:
         return self.vector(name) if self.has(name) else None
 
-    def linear(self, name: str) -> Linear:
-        """The weight ``name`` in the back end, with its bias where the architecture and the file have one."""
+    def linear(self, name: str, bias_of: str | None = None) -> Linear:
+        """The weight ``name`` in the back end, with its bias where the architecture and the file have one.
+
+        ``bias_of``: the weight whose bias it is, where that is another one (a tied head keeps the bias of the output).
+        """
         linear = self.backend.linear(self._next(name))
-        bias = self._bias(name)
+        bias = self._bias(bias_of or name)
         return linear if bias is None else LinearWithBias(linear, bias)
 
     def group(self, *names: str) -> LinearGroup:

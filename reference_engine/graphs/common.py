@@ -207,7 +207,7 @@ class Graph:
         self.layer_numbers = tuple(load.layers)
         self.layer_windows = tuple(windows[number] for number in load.layers)
         name = next(name for name in self.head_names if load.has(name))
-        self.head: Linear = load.linear(name)
+        self.head: Linear = load.linear(name, bias_of="output.weight")
 
     @staticmethod
     def windows(hparams: Hparams) -> tuple[int, ...]:
