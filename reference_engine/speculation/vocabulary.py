@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Do a draft and its target speak of the same tokens? A draft with another vocabulary is never right, only slow."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from reference_engine.gguf_file import GgufFile
+from reference_engine.gguf_vocabulary import TOKENS_KEY
+
+MAX_SIZE_DIFFERENCE = 128
+FIRST_COMPARED = 5
+"""llama.cpp b11434 compares texts from this id on: files differ in how they name the first special tokens."""
+
+_MERGES_KEY = "tokenizer.ggml.merges"
+_MODEL_KEY = "tokenizer.ggml.model"
+_BEGINS_BY_DEFAULT = ("llama", "gemma4", "bert")
+"""Tokenizers that add a begin token where the file does not say."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """sha256 over the token texts and over the merges, each text followed by a zero byte; None where there are none."""
+
+    model: str | None
+    n_tokens: int
+    tokens_sha256: str | None
+    merges_sha256: str | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``identical``: tokens and merges are the same. ``compatible``: llama.cpp takes the pair.
+
+    ``difference``: the first one found, in words, or None.
+    """
+
+    target: Identity
+    draft: Identity
+    identical: bool
+    compatible: bool
+    difference: str | None
+
+
+def identity(model: GgufFile) -> Identity:
+    """GgufError where the vocabulary's keys have other types."""
+    metadata = model.metadata
+    tokens = metadata.strings(TOKENS_KEY) if TOKENS_KEY in metadata else None
+    merges = metadata.strings(_MERGES_KEY) if _MERGES_KEY in metadata else None
+    return Identity(
+        metadata.text(_MODEL_KEY) if _MODEL_KEY in metadata else None,
+        len(tokens) if tokens is not None else 0,
+        _sha256(tokens) if tokens is not None else None,
+        _sha256(merges) if merges is not None else None,
+    )
+
+
+def compare(target: GgufFile, draft: GgufFile) -> Comparison:
+    """Hold both vocabularies against each other, by hash and by llama.cpp's rule of acceptance."""
+    mine, other = identity(target), identity(draft)
+    identical = mine == other
+    refusal = None if identical and mine.n_tokens else _refusal(target, draft, mine, other)
+    difference = refusal
+    if not identical and difference is None:
+        difference = _first_difference(target, draft)
+    return Comparison(mine, other, identical, refusal is None, difference)
+
+
+def _refusal(target: GgufFile, draft: GgufFile, mine: Identity, other: Identity) -> str | None:
+    """Why llama.cpp would refuse the pair: type, begin and end tokens, size, texts; None where it would not."""
+    if mine.n_tokens == 0 or other.n_tokens == 0:
+        return f"the {'target' if mine.n_tokens == 0 else 'draft'} has no vocabulary to compare"
+    if mine.model != other.model:
+        return f"the target's tokenizer is {mine.model!r}, the draft's {other.model!r}"
+    for kind in ("bos", "eos"):
+        default = kind == "bos" and mine.model in _BEGINS_BY_DEFAULT
+        adds = [_flag(model, f"tokenizer.ggml.add_{kind}_token", default) for model in (target, draft)]
+        ids = [_number(model, f"tokenizer.ggml.{kind}_token_id") for model in (target, draft)]
+        if adds[0] != adds[1]:
+            return f"one adds a {kind} token and the other does not (target {adds[0]}, draft {adds[1]})"
+        if adds[0] and ids[0] != ids[1]:
+            return f"the {kind} token is {ids[0]} in the target and {ids[1]} in the draft"
+    if abs(mine.n_tokens - other.n_tokens) > MAX_SIZE_DIFFERENCE:
+        sizes = f"the target has {mine.n_tokens} tokens and the draft {other.n_tokens}"
+        return f"{sizes}: more than {MAX_SIZE_DIFFERENCE} apart"
+    return _first_text(target, draft, FIRST_COMPARED)
+
+
+def _first_difference(target: GgufFile, draft: GgufFile) -> str:
+    """What differs in a pair that llama.cpp takes."""
+    found = _first_text(target, draft, 0)
+    if found is not None:
+        return found
+    sizes = [len(model.metadata.strings(TOKENS_KEY)) for model in (target, draft)]
+    if sizes[0] != sizes[1]:
+        return f"the target has {sizes[0]} tokens, the draft {sizes[1]}"
+    merges = [model.metadata.strings(_MERGES_KEY) if _MERGES_KEY in model.metadata else () for model in (target, draft)]
+    for i, (mine, other) in enumerate(zip_longest(*merges)):
+        if mine != other:
+            return f"merge {i} is {mine!r} in the target and {other!r} in the draft"
+    return "the vocabularies differ"
+
+
+def _first_text(target: GgufFile, draft: GgufFile, first: int) -> str | None:
+    pairs = zip(target.metadata.strings(TOKENS_KEY), draft.metadata.strings(TOKENS_KEY), strict=False)
+    for i, (mine, other) in enumerate(pairs):
+        if i >= first and mine != other:
+            return f"token {i} is {mine!r} in the target and {other!r} in the draft"
+    return None
+
+
+def _sha256(texts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(text.encode("utf-8", "surrogateescape") + b"\0")
+    return digest.hexdigest()
+
+
+def _flag(model: GgufFile, key: str, default: bool) -> bool:
+    return bool(model.metadata[key]) if key in model.metadata else default
+
+
+def _number(model: GgufFile, key: str) -> int | None:
+    return model.metadata.integer(key) if key in model.metadata else None
