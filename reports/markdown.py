@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a report as Markdown (GFM), for issues and wikis.
+
+Text of the report is escaped so that it renders as itself: punctuation by backslashes, and a word that a forge would
+turn into a link or a mention as a code span, inside which nothing is live.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from reports.page_claims import claim_rows
+from reports.page_dtypes import type_matrix
+from reports.page_groups import NumberTable
+from reports.page_model import SIMULATED_LINE, FindingView, Page, page_of
+from reports.page_reading import Record
+from reports.text import inert
+
+MOST_ROWS = 100
+"""Rows of one table: an issue has room for 65,536 characters."""
+_LIVE = re.compile(r"@|://|\bwww\.|#[0-9]|\b[Gg][Hh]-[0-9]|\bmailto:|\bxmpp:")
+"""What GitHub and GitLab turn into a mention, a link or a reference in plain text."""
+
+
+def plain(text: str) -> str:
+    """``text`` on one line as Markdown that shows it and does nothing else."""
+    return " ".join(code(word) if _LIVE.search(word) else _escaped(word) for word in inert(text).split())
+
+
+def code(text: str) -> str:
+    """A code span that holds ``text``, whatever backticks and pipes are in it."""
+    clean = inert(text)
+    runs = [len(run) for run in re.findall(r"`+", clean)]
+    fence = "`" * (max(runs, default=0) + 1)
+    pad = " " if clean.startswith("`") or clean.endswith("`") else ""
+    return f"{fence}{pad}{clean}{pad}{fence}".replace("|", "\\|")
+
+
+def _escaped(word: str) -> str:
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9]*[.,:;?]?|[0-9]+(\.[0-9]+)?[,;:]?", word):
+        return word
+    return re.sub(r"([\\`*_{}\[\]()<>#+\-!|~&$^=:.])", r"\\\1", word)
+
+
+def render_markdown(report: Record) -> str:
+    """The whole page, ending with a newline."""
+    page = page_of(report)
+    lines = [*_head(page), *_findings(page.findings), *_facts(page), *_types(report), *_claims(report)]
+    for table in page.tables:
+        lines += _numbers(table)
+    lines += _steps(page)
+    if page.simulated:
+        lines += ["", f"**{plain(SIMULATED_LINE)}**"]
+    return "\n".join(lines) + "\n"
+
+
+def _head(page: Page) -> list[str]:
+    head = page.head
+    lines = [f"# {plain(head.title)}", "", plain(head.when)]
+    if head.notice:
+        lines += ["", f"> **{plain(head.notice)}**"]
+    if head.broken_off:
+        lines += ["", "**This run did not end by itself: the report holds what was known by then.**"]
+    lines += ["", f"**Verdict: {plain(head.verdict)}.** {plain(head.proven)}"]
+    for wrong in page.wrong:
+        lines += ["", f"**WRONG:** {plain(wrong)}"]
+    return lines
+
+
+def _findings(findings: Sequence[FindingView]) -> list[str]:
+    lines = ["", "## Findings, most likely cause first"] if findings else []
+    for finding in findings:
+        lines += [
+            "",
+            f"### {finding.word.upper()} {plain(finding.code)}: {plain(finding.what)}",
+            "",
+            plain(finding.why),
+        ]
+        if finding.fix:
+            lines += ["", *(f"{number}. {plain(step)}" for number, step in enumerate(finding.fix, 1))]
+        if finding.evidence:
+            lines += ["", f"Seen: {plain(finding.evidence)}"]
+    return lines
+
+
+def _facts(page: Page) -> list[str]:
+    lines = []
+    for section in page.facts:
+        rows = [(plain(row.label), "; ".join(plain(line) for line in row.lines)) for row in section.rows]
+        lines += ["", f"## {plain(section.title)}", "", *_table(("fact", "value"), rows)]
+    return lines
+
+
+def _types(report: Record) -> list[str]:
+    matrix = type_matrix(report)
+    if matrix is None:
+        return []
+    rows = [(plain(name.text), *(plain(cell.text) for cell in cells)) for name, cells in matrix.rows]
+    lines = ["", "## Matmul types", "", *_table(("type", *(plain(column) for column in matrix.columns)), rows)]
+    return (
+        [*lines, "", f"Refused, and assigned to no type: codes {plain(matrix.unassigned)}"]
+        if matrix.unassigned
+        else lines
+    )
+
+
+def _claims(report: Record) -> list[str]:
+    rows = [
+        (
+            claim.verdict,
+            plain(claim.text),
+            plain(claim.shown) + ("" if claim.valid else "; conditions were not valid"),
+            plain(claim.source),
+        )
+        for claim in claim_rows(report)
+    ]
+    return [
+        "",
+        "## What others say, and what was found here",
+        "",
+        *_table(("verdict", "claim", "here", "source"), rows),
+    ]
+
+
+def _numbers(table: NumberTable) -> list[str]:
+    mark = " (SIMULATED)" if table.simulated else ""
+    rows = [tuple(plain(cell.text) for cell in row) for row in table.rows[:MOST_ROWS]]
+    lines = ["", f"## {plain(table.title)}{mark}", ""]
+    if table.common:
+        lines += [f"All: {plain(table.common)}", ""]
+    lines += _table(tuple(plain(column) for column in table.columns), rows)
+    more = len(table.rows) - len(rows)
+    return [*lines, "", f"{more} more rows stand in the JSON report."] if more > 0 else lines
+
+
+def _steps(page: Page) -> list[str]:
+    rows = [(plain(step.verdict), plain(step.name), plain(step.text), plain(step.seconds)) for step in page.steps]
+    return ["", "## Steps", "", *_table(("verdict", "step", "covered, or why not", "took"), rows)] if rows else []
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [_line(columns), _line(["---"] * len(columns)), *(_line(row) for row in rows)]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell or "-" for cell in cells) + " |"
