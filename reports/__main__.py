@@ -21,7 +21,7 @@ from reports.text import inert
 
 __all__ = ["COMMANDS", "load_report", "main"]
 
-COMMANDS = ("show", "diff")
+COMMANDS = ("show", "diff", "forecast")
 """Names of the commands, in the order of the help text."""
 
 

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the words of the command to a forecast: files opened, names looked up."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from reference_engine.gguf_file import open_gguf
+from reports.contract import JsonValue
+from reports.forecast.document import Asked, CannotForecast, forecast
+from reports.forecast.pipelines import forecast_pipelines
+
+__all__ = ["CannotForecast", "forecast_of"]
+
+
+def forecast_of(report: Mapping[str, Any], values: argparse.Namespace) -> dict[str, JsonValue]:
+    """The document for the arguments of ``forecast``. CannotForecast, GgufError and NotAReport are fit for users."""
+    try:
+        pipelines = forecast_pipelines(values.pipeline)
+    except ValueError as error:
+        raise CannotForecast(str(error)) from error
+    draft_bytes = None
+    if values.draft is not None:
+        with open_gguf(values.draft, header_only=True) as draft:
+            draft_bytes = draft.tensor_bytes
+    with open_gguf(values.model, header_only=True) as model:
+        return forecast(report, model, Asked(pipelines, values.soc, values.context, values.kv, draft_bytes))
