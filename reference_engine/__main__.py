@@ -23,7 +23,7 @@ from reports.text import inert
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("inspect", "architectures")
+COMMANDS = ("run", "inspect", "architectures")
 """Names of the commands, in the order of the help text."""
 
 

@@ -25,10 +25,11 @@ def forward(recipe: Recipe, tokens: Sequence[int]) -> F64:
     key = {name: value for name, (_, value) in recipe.keys().items()}
     gemma = recipe.architecture.startswith("gemma")
     x = w["token_embd.weight"][list(tokens)] * (math.sqrt(recipe.embd) if gemma else 1.0)
+    factors = w.get("rope_freqs.weight")
     for layer in range(recipe.layers):
         b = f"blk.{layer}."
         part = {name.removeprefix(b): value for name, value in w.items() if name.startswith(b)}
-        y = attention(recipe, key, part, normed(x, part["attn_norm.weight"]), layer, w.get("rope_freqs.weight"))
+        y = attention(recipe, key, part, normed(x, part["attn_norm.weight"]), layer=layer, factors=factors)
         x = x + (normed(y, part["post_attention_norm.weight"]) if gemma else y)
         h = normed(x, part["ffn_norm.weight"])
         gate, up = affine(h, part, "ffn_gate"), affine(h, part, "ffn_up")
@@ -41,7 +42,7 @@ def forward(recipe: Recipe, tokens: Sequence[int]) -> F64:
 
 
 def attention(
-    recipe: Recipe, key: Mapping[str, Any], part: Mapping[str, F64], h: F64, layer: int, factors: F64 | None
+    recipe: Recipe, key: Mapping[str, Any], part: Mapping[str, F64], h: F64, *, layer: int, factors: F64 | None
 ) -> F64:
     n, d = len(h), recipe.head
     q = affine(h, part, "attn_q").reshape(n, recipe.heads, d)

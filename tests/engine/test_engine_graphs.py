@@ -31,7 +31,8 @@ def test_logits_are_those_of_float64(recipe: Recipe, tmp_path: Path) -> None:
 
 def logits_in_batches(model: Model, sizes: list[int]) -> list[bytes]:
     """The bits of each token's logits, computed in batches of these sizes, again and again."""
-    cache, rows, at = model.new_cache(), [], 0
+    rows: list[bytes] = []
+    cache, at = model.new_cache(), 0
     while at < len(TOKENS):
         size = sizes[len(rows) % len(sizes)] if len(sizes) > 1 else sizes[0]
         part = TOKENS[at : at + size]

@@ -153,7 +153,7 @@ class Recipe:
         return found
 
     def _drawn(self, name: str, dims: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.float16]]:
-        """Whole steps [N, K] and the size of a step for each 32 of them; every type of file holds their product exactly."""
+        """Whole steps [N, K] and the size of a step for each 32 of them; their product is exact in every file type."""
         digest = hashlib.sha256(f"{self.seed} {name}".encode()).digest()
         draw = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:8], "little")))
         shape, blocks = dims[::-1], (*dims[:0:-1], -(-dims[0] // 32))
