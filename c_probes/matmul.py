@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from c_probes.device_memory import DeviceMemory
 from c_probes.errors import Disagreement, LibraryUnavailable, RknnError, UnsupportedByRuntime
 from c_probes.log_capture import CapturedLog
 from c_probes.names import QUERY_SDK_VERSION, Layout, SyncMode, TensorType
@@ -178,6 +179,20 @@ class Matmul:
             attr = self._ffi.addressof(self._attrs[self._current], name)
             self._call("rknn_matmul_set_io_mem", self._memory[name], attr, detail=f"operand {name}, {self.request}")
             self._bound.add(name)
+
+    def memory(self, size: int) -> DeviceMemory:
+        """Memory that other contexts of this process may use as well; it is the caller's to close, before this one."""
+        self._require_open()
+        return DeviceMemory(self._library, self._handle, size)
+
+    def use(self, name: str, memory: DeviceMemory, *, capture: bool = True) -> None:
+        """Binds an operand to memory that :meth:`memory` made, of this context or another one of its IOMMU domain."""
+        attr = self.attr(name)
+        if memory.size < attr.size:
+            raise ValueError(f"{name} needs {attr.size} bytes, not {memory.size}.")
+        raw = self._ffi.addressof(self._attrs[self._current], name)
+        self._call("rknn_matmul_set_io_mem", memory.raw, raw, detail=f"operand {name}, {self.request}", capture=capture)
+        self._bound.add(name)
 
     def sync(self, name: str, mode: int) -> None:
         """``rknn_mem_sync`` of one operand's memory; absent before runtime 1.6.0 (MissingSymbol)."""

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from c_probes.signal_names import signal_name
 from probes.child_output import HeadTail, LineSplitter
-from probes.child_watch import Limits, Supervised, signal_name
+from probes.child_watch import Limits, Supervised
 from reports.contract import Verdict
 
 __all__ = ["CallResult", "ChildResult", "Limits", "call_in_child", "run_child"]

@@ -263,10 +263,3 @@ def _where_it_sits(pid: int) -> str:
     except OSError:
         place = ""
     return f"{state} in {place}" if place not in ("", "0") else state
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
