@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,11 @@ _RULES = frozenset(
 )
 
 
-def problems(report: Any, limit: int = 100) -> list[Problem]:
-    """What the schema has against ``report``, the first ``limit`` of it."""
+def problems(value: Any, limit: int = 100, *, schema: Path = SCHEMA) -> list[Problem]:
+    """What the schema (that of capability reports, if not said) has against ``value``, the first ``limit`` of it."""
     found: list[Problem] = []
-    for problem in _check(report, load_schema(), "", strict=True):
+    root = load_schema(schema)
+    for problem in _Checker(root, strict=True).check(value, root, ""):
         found.append(problem)
         if len(found) == limit:
             break
@@ -42,19 +44,20 @@ def problems(report: Any, limit: int = 100) -> list[Problem]:
 
 def misshapen(report: Any) -> str | None:
     """The first thing that keeps readers from using ``report``, as words; None for a usable one."""
-    for where, what in _check(report, load_schema(), "", strict=False):
+    root = load_schema(SCHEMA)
+    for where, what in _Checker(root, strict=False).check(report, root, ""):
         return f"{where or 'the whole'}: {what}"
     return None
 
 
-@lru_cache(maxsize=1)
-def load_schema() -> Schema:
-    """The schema of capability reports. Raises ValueError when it uses a word this module does not know."""
-    schema: Schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+@lru_cache(maxsize=4)
+def load_schema(path: Path) -> Schema:
+    """The schema in ``path``. Raises ValueError when it uses a word this module does not know."""
+    schema: Schema = json.loads(path.read_text(encoding="utf-8"))
     for part in _parts(schema):
         unknown = set(part) - _NAMES - _RULES
         if unknown:
-            raise ValueError(f"{SCHEMA.name} uses {sorted(unknown)}, which reports/shape.py does not know")
+            raise ValueError(f"{path.name} uses {sorted(unknown)}, which reports/shape.py does not know")
     return schema
 
 
@@ -91,58 +94,64 @@ def _type_of(value: Any) -> str:
     )
 
 
-def _check(value: Any, schema: Schema, where: str, *, strict: bool) -> Iterator[Problem]:
-    if "$ref" in schema:
-        yield from _check(value, load_schema()["$defs"][schema["$ref"].rpartition("/")[2]], where, strict=strict)
-    kinds = schema.get("type")
-    if kinds is not None:
-        kinds = [kinds] if isinstance(kinds, str) else kinds
-        if not any(_TYPES[kind](value) for kind in kinds):
-            yield where, f"{_type_of(value)} in place of {' or '.join(kinds)}"
-            return
-    if "const" in schema or "enum" in schema:
-        yield from _one_of(value, schema.get("enum", [schema.get("const")]), where, strict=strict)
-    if isinstance(value, dict):
-        yield from _object(value, schema, where, strict=strict)
-    elif isinstance(value, list):
-        if strict and len(value) < schema.get("minItems", 0):
+@dataclass(frozen=True)
+class _Checker:
+    root: Schema
+    strict: bool
+
+    def check(self, value: Any, schema: Schema, where: str) -> Iterator[Problem]:
+        if "$ref" in schema:
+            yield from self.check(value, self.root["$defs"][schema["$ref"].rpartition("/")[2]], where)
+        kinds = schema.get("type")
+        if kinds is not None:
+            kinds = [kinds] if isinstance(kinds, str) else kinds
+            if not any(_TYPES[kind](value) for kind in kinds):
+                yield where, f"{_type_of(value)} in place of {' or '.join(kinds)}"
+                return
+        if "const" in schema or "enum" in schema:
+            yield from self._one_of(value, schema.get("enum", [schema.get("const")]), where)
+        if isinstance(value, dict):
+            yield from self._object(value, schema, where)
+        elif isinstance(value, list):
+            yield from self._array(value, schema, where)
+        elif self.strict:
+            yield from _plain(value, schema, where)
+        for part in schema.get("allOf", ()):
+            yield from self.check(value, part, where)
+        if self.strict and "if" in schema:
+            holds = next(self.check(value, schema["if"], where), None) is None
+            yield from self.check(value, schema.get("then" if holds else "else", {}), where)
+
+    def _one_of(self, value: Any, words: list[Any], where: str) -> Iterator[Problem]:
+        if self.strict:
+            if not any(value == word and isinstance(value, bool) == isinstance(word, bool) for word in words):
+                shown = ", ".join(json.dumps(word) for word in words)
+                yield where, f"{inert(json.dumps(value), 60)} in place of {shown}"
+        elif not any(_type_of(value) == _type_of(word) for word in words):
+            yield where, f"{_type_of(value)} in place of {_type_of(words[0])}"
+
+    def _array(self, value: list[Any], schema: Schema, where: str) -> Iterator[Problem]:
+        if self.strict and len(value) < schema.get("minItems", 0):
             yield where, f"{len(value)} items; at least {schema['minItems']} belong here"
         if "items" in schema:
             for index, item in enumerate(value):
-                yield from _check(item, schema["items"], f"{where}/{index}", strict=strict)
-    elif strict:
-        yield from _plain(value, schema, where)
-    for part in schema.get("allOf", ()):
-        yield from _check(value, part, where, strict=strict)
-    if strict and "if" in schema:
-        holds = next(_check(value, schema["if"], where, strict=True), None) is None
-        yield from _check(value, schema.get("then" if holds else "else", {}), where, strict=True)
+                yield from self.check(item, schema["items"], f"{where}/{index}")
 
-
-def _one_of(value: Any, words: list[Any], where: str, *, strict: bool) -> Iterator[Problem]:
-    if strict:
-        if not any(value == word and isinstance(value, bool) == isinstance(word, bool) for word in words):
-            shown = ", ".join(json.dumps(word) for word in words)
-            yield where, f"{inert(json.dumps(value), 60)} in place of {shown}"
-    elif not any(isinstance(value, type(word)) for word in words):
-        yield where, f"{_type_of(value)} in place of {_type_of(words[0])}"
-
-
-def _object(value: dict[str, Any], schema: Schema, where: str, *, strict: bool) -> Iterator[Problem]:
-    for key in schema.get("required", ()):
-        if key not in value:
-            yield where, f"{key} is missing"
-    known = schema.get("properties", {})
-    for key, part in known.items():
-        if key in value:
-            yield from _check(value[key], part, f"{where}/{key}", strict=strict)
-    more, names = schema.get("additionalProperties"), schema.get("propertyNames")
-    for key, item in value.items():
-        if strict and names is not None:
-            for _, what in _check(key, names, where, strict=True):
-                yield where, f"the key {inert(key, 60)!r}: {what}"
-        if more is not None and key not in known:
-            yield from _check(item, more, f"{where}/{inert(key, 60)}", strict=strict)
+    def _object(self, value: dict[str, Any], schema: Schema, where: str) -> Iterator[Problem]:
+        for key in schema.get("required", ()):
+            if key not in value:
+                yield where, f"{key} is missing"
+        known = schema.get("properties", {})
+        for key, part in known.items():
+            if key in value:
+                yield from self.check(value[key], part, f"{where}/{key}")
+        more, names = schema.get("additionalProperties"), schema.get("propertyNames")
+        for key, item in value.items():
+            if self.strict and names is not None:
+                for _, what in self.check(key, names, where):
+                    yield where, f"the key {inert(key, 60)!r}: {what}"
+            if more is not None and key not in known:
+                yield from self.check(item, more, f"{where}/{inert(key, 60)}")
 
 
 def _plain(value: Any, schema: Schema, where: str) -> Iterator[Problem]:

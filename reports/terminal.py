@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from reports.baselines.page import baseline_lines
 from reports.page_facts import PAGE_SECTIONS, fact_text
 from reports.page_numbers import SHORT, number, number_tables, parameter, proof, spread, type_words, valid
 from reports.text import inert, table, wrapped
@@ -33,6 +34,8 @@ def render(report: dict[str, Any], *, width: int = 100, colour: bool = False) ->
     for title, section in PAGE_SECTIONS:
         lines += _facts(report, title, section, width)
     lines += _measurements(report, width, paint)
+    published = baseline_lines(report, width)
+    lines += ["", "Beside published figures", *published] if published else []
     lines += _steps(report, width, paint)
     if report.get("simulated"):
         lines += ["", paint("loud", "SIMULATED: nothing on this page is a measurement of a real NPU.")]

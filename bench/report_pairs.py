@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A hundred pairs of runs on the mock: is ``diff`` silent where nothing changed, and does it find the one change?
+
+``python bench/report_pairs.py [--pairs N]``. Each run is the small set with another seed, under the conditions of the
+moment. Rows taken on a busy machine are invalid and not judged, so beside "no change" stands how many rows were judged,
+and what comes out when the invalid ones are judged too. Then one parameter of the mock's timing at a time is set 10 %
+lower: the rows it governs must be called changed, and no other. Exit code 1 when more than 5 % of the equal pairs show
+a change, when a governed row that was judged is missed, or another is called changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP))  # this is run as a script too
+
+from bench.small_set import FAST, NO_CLIFF  # noqa: E402
+from probes.library_choice import mock_environment  # noqa: E402
+from probes.measure import measure  # noqa: E402
+from probes.measurements import Setting  # noqa: E402
+from reports.build import ReportSink  # noqa: E402
+from reports.diff import compare  # noqa: E402
+from reports.diff.page import row_words  # noqa: E402
+from reports.events import Emitter, RunEnded, RunStarted  # noqa: E402
+
+SETTING = Setting(simulated=True, cores=3, rated_tops=6.0)
+HEADER: dict[str, Any] = {
+    "simulated": True,
+    "simulation": {"persona": "rk3588", "timing": "campaign", "note": "The mock answered."},
+    "tool": {"name": "rknpu-kit", "version": "0", "git_commit": None},
+    "run": {"level": "medium", "seed": 0, "library": None},
+}
+Governs = Callable[[dict[str, Any], str], bool]
+
+PARAMETERS: tuple[tuple[str, float, Governs], ...] = (
+    ("fixed_us", 32.9 * 0.9, lambda p, name: name == "run_cost" and p.get("part") == "fixed"),
+    ("share3", 1.83 / 2.07 * 0.9, lambda p, name: name == "core_scaling" and p.get("contexts") == 3),
+    ("share2", 1.29 / 1.38 * 0.9, lambda p, name: name == "core_scaling" and p.get("contexts") == 2),
+)
+"""Parameter of the timing set ``campaign``, its value less 10 %, and the rows that it governs alone."""
+
+
+def run(seed: int, timing: str) -> dict[str, Any]:
+    """The report of one run of the small set."""
+    sink = ReportSink()
+    emitter = Emitter([sink])
+    emitter.emit(RunStarted(HEADER))
+    measure(
+        TOP / "build/mock/librknnrt.so",
+        TOP / "build/bin",
+        emitter.emit,
+        env=mock_environment({"PATH": "/usr/bin:/bin", "RKNN_MOCK_TIMING": timing}),
+        seed=seed,
+        simulated=True,
+        specs=FAST,
+        setting=SETTING,
+    )
+    emitter.emit(RunEnded(0))
+    return sink.report()
+
+
+def all_valid(report: dict[str, Any]) -> dict[str, Any]:
+    """The report with every row that has a number marked valid: for a look at the method without its first guard."""
+    rows = [
+        {**row, "validity": {"valid": True, "reasons": []}} if row["samples"] else row for row in report["measurements"]
+    ]
+    return {**report, "measurements": rows}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5, help="pairs for each changed parameter (default 5)")
+    options = parser.parse_args()
+    started = time.monotonic()
+    quiet = judged = alarms_unguarded = judged_unguarded = 0
+    said: Counter[str] = Counter()
+    for pair in range(options.pairs):
+        sides = [run(2 * pair + side + 1, NO_CLIFF) for side in (0, 1)]
+        difference = compare(*sides)
+        changed = [row for row in difference.rows if row.changed]
+        quiet += not changed
+        said.update(f"{row.word}: {row_words(row.name, row.parameters)}" for row in changed)
+        judged += sum(row.ratio is not None for row in difference.rows)
+        unguarded = compare(*map(all_valid, sides)).rows
+        alarms_unguarded += any(row.changed for row in unguarded)
+        judged_unguarded += sum(row.ratio is not None for row in unguarded)
+    took = time.monotonic() - started
+    print(
+        f"equal pairs: {quiet} of {options.pairs} say no change ({judged} rows judged by their samples, {took:.0f} s); "
+        f"with rows of a busy machine judged too: {options.pairs - alarms_unguarded} of {options.pairs} "
+        f"({judged_unguarded} rows)"
+    )
+    for text, count in said.most_common():
+        print(f"  {count} times {text}")
+    missed = sum(_one_lower(*each, options.rounds) for each in PARAMETERS)
+    return 1 if quiet < 0.95 * options.pairs or missed else 0
+
+
+def _one_lower(name: str, value: float, governs: Governs, rounds: int) -> int:
+    """How many rounds missed a governed row that was judged, or called another row changed."""
+    wrong = 0
+    seeds = range(10_000, 10_000 + 2 * rounds, 2)
+    pairs = [(run(seed, NO_CLIFF), run(seed + 1, f"{NO_CLIFF},{name}={value:.6g}")) for seed in seeds]
+    for word, guard in (("valid rows", dict), ("all rows", all_valid)):
+        found = missed = others = unjudged = 0
+        for before, after in pairs:
+            for row in compare(guard(before), guard(after)).rows:
+                if governs(row.parameters, row.name):
+                    found += row.changed
+                    unjudged += row.word == "not judged"
+                    missed += not row.changed and row.word != "not judged"
+                else:
+                    others += row.changed
+        print(
+            f"{name} 10 % lower, {word}: found {found}, missed {missed}, not judged {unjudged}, others changed {others}"
+        )
+        wrong += missed + others if word == "valid rows" else 0
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
