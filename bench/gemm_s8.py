@@ -32,12 +32,14 @@ from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # this is run as a script too
+
+from reference_engine.foreign_cpu import FOREIGN_SHARE  # noqa: E402
+
 OUT = ROOT / "build" / "bench"
 PEERS = OUT / "peers"
 PEER_PACKAGES = ("torch==2.13.0", "onnxruntime==1.32.0", "onnx", "numpy")
 TURN_S = 0.5
-# Ticks of /proc/stat are 10 ms and land on whoever runs at that moment: this much is within their error.
-FOREIGN_SHARE = 0.04
 OPERATIONS_PER_ROW = 2 * 4096 * 4096  # a multiply and an add are two
 # oneDNN's name of the widest instruction set that a path of ours uses.
 ISA_OF_PATH = {"avx512-vnni": "AVX512_CORE_VNNI", "avx-vnni": "AVX2_VNNI", "avx2": "AVX2"}

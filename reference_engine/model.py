@@ -81,7 +81,7 @@ class Model:
         self.n_vocab, self.n_embd = hparams.n_vocab, hparams.n_embd
         self.layers = graph.layer_numbers
         self.ops = make_ops(backend.kernels, threads)
-        self._flash, self._gelu_half_table = flash, gelu_half_table
+        self.flash, self.gelu_half_table = flash, gelu_half_table
         self._workspace = Workspace([_shape(hparams, number) for number in self.layers])
         self._positions = np.arange(n_ctx, dtype=np.int32)
 
@@ -231,8 +231,8 @@ class Model:
             self._workspace.at(m),
             first,
             self._positions[first : first + m],
-            flash=self._flash,
-            gelu_half_table=self._gelu_half_table,
+            flash=self.flash,
+            gelu_half_table=self.gelu_half_table,
             trace=trace,
         )
         x = graph.embed(tokens)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.gemm.kernels import Kernels, build_library
+from reference_engine.foreign_cpu import CpuWatch
 
 K = N = 4096
 WARM_UP_RUNS = 3
@@ -125,32 +125,18 @@ CONTENDERS: dict[str, Callable[[NDArray[np.int8], int, str], Ready]] = {
 }
 
 
-def busy_seconds() -> float:
-    """CPU time all processes of this machine have used, and what the hypervisor took, from /proc/stat."""
-    user, nice, system, _idle, _iowait, irq, softirq, steal = map(
-        int, Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)[1:9]
-    )
-    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
-
-
 def timed(run: Run, seconds: float) -> dict[str, Any]:
     """Run for about `seconds`: samples in microseconds, and the CPU time that others took meanwhile."""
     for _ in range(WARM_UP_RUNS):
         run()
     samples = []
-    busy, own_time, end = busy_seconds(), time.process_time(), time.perf_counter() + seconds
-    begun = time.perf_counter()
+    watch, end = CpuWatch(), time.perf_counter() + seconds
     while time.perf_counter() < end:
         start = time.perf_counter_ns()
         run()
         samples.append((time.perf_counter_ns() - start) / 1000)
-    own_time = time.process_time() - own_time
-    return {
-        "samples_us": samples,
-        "own_s": own_time,
-        "window_s": time.perf_counter() - begun,
-        "foreign_s": busy_seconds() - busy - own_time,
-    }
+    use = watch.stop()
+    return {"samples_us": samples, "own_s": use.own_s, "window_s": use.window_s, "foreign_s": use.foreign_s or 0.0}
 
 
 def verdict(c: NDArray[Any], a: NDArray[np.int8], b: NDArray[np.int8]) -> str:

@@ -182,8 +182,8 @@ def _context(values: argparse.Namespace, file: GgufFile, prompt: int) -> int:
     if prompt > wanted or (values.n is not None and prompt + limit > wanted):
         more = "" if values.n is None else f" and {limit} more are asked for"
         raise UsageError(
-            f"The text has {prompt} tokens{more}; the context has {wanted} positions, the model was trained for {trained}. "
-            "Nothing is shifted or dropped to make room: take a shorter text, a smaller -n or a larger --ctx"
+            f"The text has {prompt} tokens{more}; the context has {wanted} positions, the model was trained for "
+            f"{trained}. Nothing is shifted or dropped to make room: take a shorter text, a smaller -n, a larger --ctx"
         )
     return int(wanted)
 
