@@ -33,7 +33,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``identical``: tokens and merges are the same. ``compatible``: llama.cpp takes the pair.
+    """``identical``: tokenizer, tokens and merges are the same. ``compatible``: llama.cpp takes the pair.
 
     ``difference``: the first one found, in words, or None.
     """
@@ -62,7 +62,7 @@ def compare(target: GgufFile, draft: GgufFile) -> Comparison:
     """Hold both vocabularies against each other, by hash and by llama.cpp's rule of acceptance."""
     mine, other = identity(target), identity(draft)
     identical = mine == other
-    refusal = None if identical and mine.n_tokens else _refusal(target, draft, mine, other)
+    refusal = _refusal(target, draft, mine, other)
     difference = refusal
     if not identical and difference is None:
         difference = _first_difference(target, draft)
@@ -86,7 +86,7 @@ def _refusal(target: GgufFile, draft: GgufFile, mine: Identity, other: Identity)
     if abs(mine.n_tokens - other.n_tokens) > MAX_SIZE_DIFFERENCE:
         sizes = f"the target has {mine.n_tokens} tokens and the draft {other.n_tokens}"
         return f"{sizes}: more than {MAX_SIZE_DIFFERENCE} apart"
-    return _first_text(target, draft, FIRST_COMPARED)
+    return None if mine.tokens_sha256 == other.tokens_sha256 else _first_text(target, draft, FIRST_COMPARED)
 
 
 def _first_difference(target: GgufFile, draft: GgufFile) -> str:
