@@ -11,6 +11,7 @@ from reference_engine.gguf_file import open_gguf
 from reports.contract import JsonValue
 from reports.forecast.document import Asked, CannotForecast, forecast
 from reports.forecast.pipelines import forecast_pipelines
+from reports.llama_bench import read_llama_bench
 
 __all__ = ["CannotForecast", "forecast_of"]
 
@@ -21,9 +22,10 @@ def forecast_of(report: Mapping[str, Any], values: argparse.Namespace) -> dict[s
         pipelines = forecast_pipelines(values.pipeline)
     except ValueError as error:
         raise CannotForecast(str(error)) from error
+    bench = tuple(row for path in values.llama_bench for row in read_llama_bench(path))
     draft_bytes = None
     if values.draft is not None:
         with open_gguf(values.draft, header_only=True) as draft:
             draft_bytes = draft.tensor_bytes
     with open_gguf(values.model, header_only=True) as model:
-        return forecast(report, model, Asked(pipelines, values.soc, values.context, values.kv, draft_bytes))
+        return forecast(report, model, Asked(pipelines, values.soc, values.context, values.kv, draft_bytes, bench))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where CPU and NPU cross on the measured board: the size of a matmul at M = 1, and the M from which the NPU wins.
 
-The CPU is taken at its best: weights read at its measured bandwidth, products at its measured rate out of the first
-cache. A real kernel is slower, so the NPU wins no later than told here.
+At M = 1 the CPU is taken at its best: weights read at its measured bandwidth. For a prompt it is taken as a llama-bench
+file of the CPU build says; the probes measure no kernel that a CPU build would use.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from reports.contract import JsonValue
 from reports.forecast.npu_rate import NpuRate
-from reports.forecast.quantity import Quantity, exact, larger
+from reports.forecast.passes import Model
+from reports.forecast.quantity import Quantity, exact, larger, unknown
 
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 
@@ -39,12 +40,15 @@ class Crossover:
         }
 
 
-def crossover(rate: NpuRate, cpus: str | None, cores: int, bytes_per_weight: float, side: int) -> Crossover:
+CPU_BUILD = "llama-bench of the CPU build, a prompt"
+
+
+def crossover(model: Model, bytes_per_weight: float, side: int) -> Crossover:
     """``bytes_per_weight`` is what the CPU reads for a weight in the file's type; ``side`` the K and N of the model."""
-    board = rate.board
-    read, products = board.cpu_bandwidth("read", cpus), board.cpu_rate(cpus)
+    board, rate, cores = model.board, model.rate, model.cores
     npu = rate.per_weight(1, cores) / cores
-    cpu = exact(bytes_per_weight) / read
+    cpu = exact(bytes_per_weight) / board.cpu_bandwidth("read", model.host.cpus)
+    products = model.host.cpu_ops or unknown(CPU_BUILD)
     missing = tuple(dict.fromkeys((*npu.missing, *cpu.missing, *products.missing, *board.fixed().missing)))
     if npu.value is None or cpu.value is None:
         return Crossover(None, None, side, "unknown", missing)
@@ -55,9 +59,13 @@ def crossover(rate: NpuRate, cpus: str | None, cores: int, bytes_per_weight: flo
     else:
         why = (
             f"decode: reading {bytes_per_weight:.2f} bytes a weight at {1 / cpu.value * bytes_per_weight / 1e9:.1f} "
-            f"GB/s the CPU is never slower than the NPU"
+            f"GB/s the CPU may be as fast as the NPU at any size"
         )
-    rows = next((m for m in _ROWS if _faster(rate, cpu, products, cores=cores, rows=m, side=side)), None)
+    rows = (
+        None
+        if not products.known
+        else next((m for m in _ROWS if _faster(rate, cpu, products, cores=cores, rows=m, side=side)), None)
+    )
     return Crossover(weights, rows, side, why, missing)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reference_engine.gguf_file import GgufFile
@@ -12,14 +12,16 @@ from reference_engine.gguf_hparams import HparamCheck, check_hparams
 from reference_engine.npu_plan import NpuPlan, plan
 from reports.contract import JsonValue
 from reports.forecast.board import Board
+from reports.forecast.calibrate import calibrated, same_model
 from reports.forecast.crossover import crossover
 from reports.forecast.memory import BATCH_ROWS, kv_table, needs
 from reports.forecast.npu_rate import NpuRate
 from reports.forecast.passes import ATTENTION, Host, Model
 from reports.forecast.pipelines import KINDS, NOTES, STANDARD, ForecastPipeline, with_cores
-from reports.forecast.quantity import Quantity, exact
+from reports.forecast.quantity import exact
 from reports.forecast.speculate import speculation
 from reports.forecast.work import Work, work_of
+from reports.llama_bench import BenchRow
 from reports.text import inert
 
 FORMAT = "rknpu-kit forecast"
@@ -31,16 +33,18 @@ CONTEXTS = (2048, 8192, 32768)
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user chose. ``soc`` None: the one of the report. ``draft_bytes``: size of a draft model's weights."""
+    """What the user chose. ``soc`` None: the one of the report. ``draft_bytes``: size of a draft model's weights.
+
+    ``bench``: llama-bench rows of the same board. ``host``: a CPU side that is known already, in place of them.
+    """
 
     pipelines: tuple[ForecastPipeline, ...] = STANDARD
     soc: str | None = None
     context: int = 8192
     kv: str = "f16"
     draft_bytes: int | None = None
-    attention: Quantity | None = None
-    per_call: Quantity | None = None
-    sources: tuple[str, ...] = ()
+    bench: tuple[BenchRow, ...] = ()
+    host: Host | None = None
 
 
 class CannotForecast(ValueError):
@@ -62,15 +66,16 @@ def soc_of(board: Board, asked: str | None) -> str:
 
 
 @dataclass
-class _Case:
-    """One model on one board, as asked. ``plans`` holds the plan with the most cores of each pipeline."""
+class Case:
+    """One model on one board, as asked. ``plans`` by pipeline and cores, and ``host``, are worked out once."""
 
     board: Board
     model: GgufFile
     check: HparamCheck
     asked: Asked
     soc: str
-    plans: dict[str, tuple[NpuPlan, Work]] = field(default_factory=dict)
+    plans: dict[tuple[str, int], tuple[NpuPlan, Work]] = field(default_factory=dict)
+    host: Host | None = None
 
     @property
     def sets(self) -> list[str | None]:
@@ -78,30 +83,50 @@ class _Case:
         return [*self.board.cpu_sets()] or [None]
 
     def planned(self, pipeline: ForecastPipeline, cores: int) -> tuple[NpuPlan, Work]:
-        try:
-            planned = plan(self.model, self.check.hparams, with_cores(pipeline, cores), self.soc)
-        except ValueError as error:
-            raise CannotForecast(f"{inert(error, 200)}; name the SoC with --soc") from error
-        made = (planned, work_of(self.model, self.check.hparams, planned))
-        self.plans.setdefault(pipeline.name, made)
-        return made
+        key = (pipeline.name, cores)
+        if key not in self.plans:
+            try:
+                planned = plan(self.model, self.check.hparams, with_cores(pipeline, cores), self.soc)
+            except ValueError as error:
+                raise CannotForecast(f"{inert(error, 200)}; name the SoC with --soc") from error
+            work = work_of(self.model, self.check.hparams, planned, fused=pipeline.fused)
+            self.plans[key] = (planned, work)
+        return self.plans[key]
+
+    def most(self, pipeline: ForecastPipeline) -> int:
+        """The most cores that the report and the pipeline have."""
+        return min(self.board.cores, pipeline.cores)
 
     def timed(self, pipeline: ForecastPipeline, cores: int, cpus: str | None) -> Model:
+        """The model under a pipeline on so many cores, its CPU side on ``cpus``."""
         planned, work = self.planned(pipeline, cores)
         rate = NpuRate(self.board, KINDS[pipeline.activation])
-        host = Host(None if pipeline.fused else cpus, self.asked.per_call, self.asked.attention, pipeline.fused)
-        return Model(self.board, rate, work, host, pipeline.m_bucket, planned.cores)
+        model = Model(self.board, rate, work, Host(cpus), pipeline.m_bucket, planned.cores)
+        if pipeline.fused:
+            return replace(model, host=Host(None, fused=True))
+        if self.asked.host is not None:
+            return replace(model, host=replace(self.asked.host, cpus=cpus))
+        if not self.asked.bench:
+            return model
+        if self.host is None:
+            # Solved for once, on the first pipeline with all cores and the best CPUs: such rows were published so.
+            self.host = calibrated(self.asked.bench, self.elements, self.asked.kv, model)
+        return replace(model, host=replace(self.host, cpus=cpus))
+
+    @property
+    def elements(self) -> int:
+        return sum(tensor.n_elements for tensor in self.model.tensors.values())
 
 
 def forecast(report: Mapping[str, Any], model: GgufFile, asked: Asked) -> dict[str, JsonValue]:
     """The document. CannotForecast for a SoC that has no matmul table; GgufError for a file that cannot be read."""
     board = Board(report)
-    case = _Case(board, model, check_hparams(model), asked, soc_of(board, asked.soc))
+    case = Case(board, model, check_hparams(model), asked, soc_of(board, asked.soc))
     rows = [row for pipeline in asked.pipelines for row in _pipeline_rows(case, pipeline)]
     first = asked.pipelines[0]
-    base = case.timed(first, min(board.cores, first.cores), case.sets[0])
-    per_weight = _bytes_per_weight(model, case.plans[first.name][0])
-    crossed = crossover(base.rate, case.sets[0], base.cores, per_weight, check_side(base.work))
+    base = case.timed(first, case.most(first), case.sets[0])
+    per_weight = _bytes_per_weight(model, case.planned(first, case.most(first))[0])
+    crossed = crossover(base, per_weight, check_side(base.work))
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -116,7 +141,7 @@ def forecast(report: Mapping[str, Any], model: GgufFile, asked: Asked) -> dict[s
         "depths": _depths(base, asked.kv),
         "crossover": crossed.as_json(),
         "speculation": speculation(base, asked.draft_bytes),
-        "sources": [*asked.sources],
+        "calibrated_on": [row.label for row in same_model(asked.bench, case.elements)],
         "notes": _notes(case, base.work),
         "doubts": list(board.conditions()),
     }
@@ -142,10 +167,10 @@ def check_side(work: Work) -> int:
     return max(sizes, key=lambda k: sizes[k] * k, default=4096)
 
 
-def _pipeline_rows(case: _Case, pipeline: ForecastPipeline) -> list[JsonValue]:
+def _pipeline_rows(case: Case, pipeline: ForecastPipeline) -> list[JsonValue]:
     """Rates with each number of cores, and with each set of CPUs at the most cores."""
     found: list[JsonValue] = []
-    most = min(case.board.cores, pipeline.cores)
+    most = case.most(pipeline)
     for cores in range(most, 0, -1):
         planned, work = case.planned(pipeline, cores)
         if planned.cores < cores or refusal(work) is not None:
@@ -190,13 +215,14 @@ def _bytes_per_weight(model: GgufFile, planned: NpuPlan) -> float:
     return size / weights if weights else 1.0
 
 
-def _fits(case: _Case) -> dict[str, JsonValue]:
+def _fits(case: Case) -> dict[str, JsonValue]:
     asked = case.asked
     found: dict[str, JsonValue] = {}
-    for name, (planned, work) in case.plans.items():
+    for pipeline in asked.pipelines:
+        planned, work = case.planned(pipeline, case.most(pipeline))
         rows = needs(case.board, case.model, planned, work, context=asked.context, kv=asked.kv)
         answers = {row.fits for row in rows}
-        found[name] = {
+        found[pipeline.name] = {
             "fits": False if False in answers else None if None in answers else True,
             "context": asked.context,
             "kv": asked.kv,
@@ -223,7 +249,7 @@ def _about(model: GgufFile, check: HparamCheck, work: Work) -> dict[str, JsonVal
     }
 
 
-def _notes(case: _Case, work: Work) -> list[JsonValue]:
+def _notes(case: Case, work: Work) -> list[JsonValue]:
     notes: list[JsonValue] = []
     check = case.check
     if check.hparams is None and check.problems:

@@ -34,13 +34,16 @@ KV_BYTES: Mapping[str, float] = {"f32": 4.0, "f16": 2.0, "q8_0": 34 / 32, "q4_0"
 class Host:
     """What the CPU side is known to take; None where nothing measured it.
 
-    ``per_call``: seconds of the host around one call of the back end. ``attention``: seconds for each query row, head
-    dimension and key cell (per multiply-add of Q K^T and P V together). ``fused``: a runtime that has no CPU side.
+    ``per_call``: seconds of the host around one call of the back end. ``attention_decode`` and ``attention_prefill``:
+    seconds for each multiply-add of Q K^T and P V, of one row and of a batch. ``cpu_ops``: operations per second of
+    batched matmuls on the CPU. ``fused``: a runtime that has no CPU side.
     """
 
     cpus: str | None
     per_call: Quantity | None = None
-    attention: Quantity | None = None
+    attention_decode: Quantity | None = None
+    attention_prefill: Quantity | None = None
+    cpu_ops: Quantity | None = None
     fused: bool = False
 
 
@@ -73,23 +76,25 @@ class Model:
     def run_pass(self, rows: int, depth: int = 0, head_rows: int | None = None, kv: str = "f16") -> Pass:
         """One pass of ``rows`` tokens behind ``depth`` others; ``head_rows`` of them get logits (default all)."""
         head_rows = rows if head_rows is None else head_rows
-        parts = {"NPU": total(self._npu(matmul, head_rows if matmul.head else rows) * count
-                              for matmul, count in self.work.npu)}  # fmt: skip
-        omitted: list[str] = []
+        npu = total(self._npu(matmul, head_rows if matmul.head else rows) * count for matmul, count in self.work.npu)
+        parts, omitted = {"NPU": npu}, []
+        for name, part in self._beside(rows, head_rows, depth, kv).items():
+            if part.known:
+                parts[name] = part
+            else:
+                omitted += part.missing
+        return Pass(parts, tuple(dict.fromkeys(omitted)))
+
+    def _beside(self, rows: int, head_rows: int, depth: int, kv: str) -> dict[str, Quantity]:
+        """What a pass takes beside the runs. Each only adds time: an unknown one leaves a bound."""
+        parts: dict[str, Quantity] = {}
         if not self.host.fused:
             parts.update(self._around(rows, head_rows))
-            if self.host.per_call is None:
-                omitted.append(HOST)
-            else:
-                parts["host"] = self.host.per_call * self.work.calls
-            if self.work.cpu:
-                parts["CPU matmuls"] = self._cpu(rows, head_rows)
-        attention = self._attention(rows, depth, kv)
-        if attention.known:
-            parts["attention"] = attention
-        elif rows + depth > 1:
-            omitted += attention.missing
-        return Pass(parts, tuple(dict.fromkeys(omitted)))
+            parts["host"] = unknown(HOST) if self.host.per_call is None else self.host.per_call * self.work.calls
+            parts["CPU matmuls"] = self._cpu(rows, head_rows)
+        if rows + depth > 1:
+            parts["attention"] = self._attention(rows, depth, kv)
+        return parts
 
     def cache_read(self, depth: int, kv: str) -> Quantity:
         """Seconds to read keys and values of ``depth`` positions once: attention of one token takes no less."""
@@ -126,16 +131,17 @@ class Model:
         return {"quantise": exact(prepared) / copy, "collect": exact(collected) / copy, "sync": sync}
 
     def _cpu(self, rows: int, head_rows: int) -> Quantity:
-        """At one row a matmul on the CPU is as fast as its weights can be read. At more it cannot be faster than that
-        or than the measured dot products."""
+        """At one row a matmul on the CPU is as fast as its weights can be read; at more it is no faster than that."""
         read = self.board.cpu_bandwidth("read", self.host.cpus)
         result = ZERO
         for matmul, count in self.work.cpu:
             m = head_rows if matmul.head else rows
             streamed = exact(float(matmul.bytes_)) / read
             if m > 1:
-                computed = exact(2.0 * m * matmul.K * matmul.N) / self.board.cpu_rate(self.host.cpus)
-                streamed = larger(streamed, computed).without(CPU_BATCH)
+                if self.host.cpu_ops is None:
+                    streamed = streamed.without(CPU_BATCH)
+                else:
+                    streamed = larger(streamed, exact(2.0 * m * matmul.K * matmul.N) / self.host.cpu_ops)
             result = result + streamed * count
         return result
 
@@ -147,13 +153,8 @@ class Model:
             if rows > 1:
                 return unknown(FUSED_BATCH)
             return exact(_cache_bytes(layers, depth, kv)) / self.board.stream(self.cores)
-        if self.host.attention is not None:
-            # A batch multiplies with all cells up to its end, masked ones too (llama.cpp without flash attention).
-            products = sum(
-                layer.heads * (layer.k_dim + layer.v_dim) * _seen(layer, rows, depth) * rows for layer in layers
-            )
-            return self.host.attention * float(products)
-        return unknown(ATTENTION)
+        each = self.host.attention_decode if rows == 1 else self.host.attention_prefill
+        return unknown(ATTENTION) if each is None else each * attention_products(layers, rows, depth)
 
 
 def kv_row_bytes(layer: AttentionLayer, kv: str) -> float:
@@ -165,7 +166,14 @@ def _cache_bytes(layers: Sequence[AttentionLayer], depth: int, kv: str) -> float
     return sum(kv_row_bytes(layer, kv) * layer.cells(depth) for layer in layers)
 
 
-def _seen(layer: AttentionLayer, rows: int, depth: int) -> int:
-    """Cells of the cache that a batch of ``rows`` behind ``depth`` multiplies with: a window and the batch itself."""
-    end = depth + rows
-    return min(end, layer.window + rows) if layer.window else end
+def attention_products(layers: Sequence[AttentionLayer], rows: int, depth: int) -> float:
+    """Multiply-adds of Q K^T and P V of one batch of ``rows`` behind ``depth`` positions.
+
+    A batch multiplies with all cells up to its end, masked ones too; a layer with a window holds that and the batch
+    (llama.cpp without flash attention).
+    """
+    count = 0
+    for layer in layers:
+        cells = min(depth + rows, layer.window + rows) if layer.window else depth + rows
+        count += rows * layer.heads * (layer.k_dim + layer.v_dim) * cells
+    return float(count)

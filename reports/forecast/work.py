@@ -78,8 +78,11 @@ class Work:
         return sum(len(matmul.k_segments) * count for matmul, count in self.npu)
 
 
-def work_of(model: GgufFile, hparams: Hparams | None, plan: NpuPlan) -> Work:
-    """The work of one pass of ``model`` as ``plan`` routes it."""
+def work_of(model: GgufFile, hparams: Hparams | None, plan: NpuPlan, *, fused: bool = False) -> Work:
+    """The work of one pass of ``model`` as ``plan`` routes it.
+
+    ``fused``: a runtime that pads what is not aligned, so that every weight is on the NPU.
+    """
     npu: Counter[NpuMatmul] = Counter()
     cpu: Counter[CpuMatmul] = Counter()
     for tensor in plan.tensors:
@@ -94,6 +97,9 @@ def work_of(model: GgufFile, hparams: Hparams | None, plan: NpuPlan) -> Work:
                     head,
                 )
             ] += 1
+        elif fused:
+            share = -(-tensor.N // plan.cores)
+            npu[NpuMatmul((tensor.K,), (share,) * plan.cores, tensor.K, tensor.N, head)] += 1
         else:
             cpu[CpuMatmul(tensor.K, tensor.N, model.tensors[tensor.name].n_bytes, head)] += 1
     return Work(
