@@ -140,7 +140,7 @@ class _Prepared:
             self._model.forward((token,), self._cache)
 
 
-def document(model: Model, result: Result, *, load_ns: int) -> dict[str, JsonValue]:
+def document(model: Model, result: Result) -> dict[str, JsonValue]:
     """One row as ``llama-bench -o json`` has it. ``avg_*`` are null where every repetition was disturbed."""
     ns, ts = result.samples_ns, result.samples_ts
     file, kernels = model.file, model.backend.kernels
@@ -149,7 +149,7 @@ def document(model: Model, result: Result, *, load_ns: int) -> dict[str, JsonVal
         "build_number": 0,
         "cpu_info": cpu_name(),
         "gpu_info": "",
-        "backends": model.backend.name,
+        "backends": f"rknpu-kit {model.backend.name}",
         "model_filename": str(file.path),
         "model_type": model_type(model),
         "model_size": file.tensor_bytes,
@@ -176,7 +176,6 @@ def document(model: Model, result: Result, *, load_ns: int) -> dict[str, JsonVal
         "kernels": None if kernels is None else kernels.path,
         "layers": list(model.layers),
         "discarded": result.discarded,
-        "load_ns": load_ns,
         "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 

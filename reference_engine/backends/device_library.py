@@ -15,9 +15,10 @@ from c_probes.library_file import describe_library
 from c_probes.library_search import find_libraries
 from c_probes.mock import build_folder
 from c_probes.npu_node import npu_node_present
+from reference_engine.errors import EngineError
 
 
-class NoLibrary(ValueError):
+class NoLibrary(EngineError, ValueError):
     """There is none to call; the message says what to do."""
 
 

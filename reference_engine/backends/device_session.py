@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from c_probes.lock import LockError, NpuLock, lock_path
 from c_probes.signal_names import signal_name
 from reference_engine.backends.device_wire import A_DTYPES, C_DTYPES, STEP_BYTES, Block, aligned, receive, send
+from reference_engine.errors import EngineError
 
 _ENTRY = Path(__file__).with_name("device_child.py")
 _START_S = 60.0
@@ -36,7 +37,7 @@ _LOG_TAIL = 16 << 10
 _SHOWN_LINES = 4
 
 
-class DeviceError(RuntimeError):
+class DeviceError(EngineError, RuntimeError):
     """The device back end cannot go on. The message names the matmul, what happened, and what the runtime logged."""
 
 

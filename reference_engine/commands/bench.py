@@ -9,7 +9,14 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from reference_engine.commands.options import add_model_arguments, kernels_note, load_model, open_model_file
+from reference_engine.commands.options import (
+    add_model_arguments,
+    kernels_note,
+    load_model,
+    open_model_file,
+    phase_notes,
+    phases,
+)
 from reference_engine.errors import UsageError
 from reports.contract import EXIT_COULD_NOT_RUN, EXIT_OK
 from reports.text import inert, table
@@ -78,8 +85,9 @@ def run(values: argparse.Namespace) -> int:
                             progress=bar.show,
                         )
                     )
-            rows = [benchmark.document(model, result, load_ns=load_ns) for result in results]
             if values.json:
+                kept = {"load_ns": load_ns, "phases": phases(model.backend)}
+                rows = [benchmark.document(model, result) | kept for result in results]
                 print(json.dumps(rows, indent=1, allow_nan=False))
             else:
                 print(page(model, results, values.repetitions, load_ns))
@@ -96,6 +104,7 @@ def page(model: Model, results: list[Result], wanted: int, load_ns: int) -> str:
         f"{model.backend.name}, {model.threads} threads, {kernels_note(model.backend)}, {kv}",
         f"loaded in {load_ns / 1e9:.2f} s",
         *table(rows, ("test", "tokens/s", "repetitions"), ("left", "right", "left")),
+        *phase_notes(model.backend),
         f"This is the {ENGINE}.",
     ]
     return "\n".join(lines)

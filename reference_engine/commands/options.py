@@ -7,7 +7,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from reference_engine.errors import EngineError, UsageError
 from reference_engine.gguf_file import GgufFile, open_gguf
@@ -135,6 +135,22 @@ def load_model(values: argparse.Namespace, file: GgufFile, n_ctx: int) -> Model:
     except BaseException:
         backend.close()
         raise
+
+
+def phases(backend: Backend) -> dict[str, Any] | None:
+    """Times and shares of prepare A, run and collect C, where the back end has a device to run on."""
+    report = getattr(backend, "phase_report", None)
+    return None if report is None else cast("dict[str, Any]", report())
+
+
+def phase_notes(backend: Backend) -> list[str]:
+    """The same as lines of a page, with what is to be said of a simulated device."""
+    report = phases(backend)
+    if report is None:
+        return []
+    from reference_engine.backends.device_phases import phase_lines  # noqa: PLC0415  for a device alone
+
+    return phase_lines(report)
 
 
 def kernels_note(backend: Backend) -> str:

@@ -10,9 +10,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reference_engine.commands.options import add_model_arguments, kernels_note, load_model, open_model_file
+from reference_engine.commands.options import (
+    add_model_arguments,
+    kernels_note,
+    load_model,
+    open_model_file,
+    phase_notes,
+    phases,
+)
 from reference_engine.errors import EngineError, UsageError
+from reference_engine.gguf_errors import GgufError
+from reference_engine.gguf_tensor import MissingPackage
 from reports.contract import EXIT_OK
+from reports.text import inert
 
 if TYPE_CHECKING:
     from reference_engine.generate import Summary
@@ -128,8 +138,14 @@ def _tokenizer(file: GgufFile) -> Tokenizer:
 
 
 def _optional_tokenizer(file: GgufFile) -> Tokenizer | None:
-    """For output alone: token ids are shown where the file has no vocabulary."""
-    return _tokenizer(file) if "tokenizer.ggml.tokens" in file.metadata else None
+    """For output alone: token ids are shown where the file has no vocabulary that can be used."""
+    if "tokenizer.ggml.tokens" not in file.metadata:
+        return None
+    try:
+        return _tokenizer(file)
+    except (GgufError, MissingPackage) as error:
+        print(f"rknpu-engine: token ids are shown, because {inert(error)}", file=sys.stderr)
+        return None
 
 
 def _prompt(values: argparse.Namespace, tokenizer: Tokenizer | None) -> list[int]:
@@ -209,6 +225,7 @@ def _document(
         "prefill_tokens_per_s": summary.prefill_per_s,
         "decode_s": summary.decode_s,
         "decode_tokens_per_s": summary.decode_per_s,
+        "phases": phases(model.backend),
     }
 
 
@@ -221,4 +238,4 @@ def _page(model: Model, summary: Summary) -> str:
         f"generated: {len(summary.tokens)} tokens" + (f", {decode:.1f} tokens/s" if decode is not None else ""),
         f"computed on this CPU by {model.backend.name}, {model.threads} threads, {kernels_note(model.backend)}",
     ]
-    return "\n".join(lines)
+    return "\n".join(lines + phase_notes(model.backend))

@@ -183,14 +183,14 @@ def _encoded(steps: NDArray[np.int64], scale: NDArray[np.float16], kind: int) ->
 
 
 def tokens() -> list[str]:
-    """A vocabulary in which every text is its bytes: GPT-2's letter for each byte, and some control tokens."""
+    """A vocabulary in which every text is its bytes: GPT-2's letter for each byte, a pair, and control tokens."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     letters, extra = {byte: chr(byte) for byte in shown}, 256
     for byte in range(256):
         if byte not in letters:
             letters[byte] = chr(extra)
             extra += 1
-    return [letters[byte] for byte in range(256)] + [f"<|control {n}|>" for n in range(32)]
+    return [letters[byte] for byte in range(256)] + ["he"] + [f"<|control {n}|>" for n in range(31)]
 
 
 def _vocabulary_keys() -> list[bytes]:
@@ -199,10 +199,10 @@ def _vocabulary_keys() -> list[bytes]:
         craft.key_text("tokenizer.ggml.model", "gpt2"),
         craft.key_text("tokenizer.ggml.pre", "gpt-2"),
         craft.key_array("tokenizer.ggml.tokens", craft.STRING, names),
-        craft.key_array("tokenizer.ggml.token_type", craft.I32, [1] * 256 + [3] * (len(names) - 256)),
+        craft.key_array("tokenizer.ggml.token_type", craft.I32, [1] * 257 + [3] * (len(names) - 257)),
         craft.key_array("tokenizer.ggml.merges", craft.STRING, ["h e"]),
-        craft.key_u32("tokenizer.ggml.bos_token_id", 256),
-        craft.key_u32("tokenizer.ggml.eos_token_id", 257),
+        craft.key_u32("tokenizer.ggml.bos_token_id", 257),
+        craft.key_u32("tokenizer.ggml.eos_token_id", 258),
     ]
 
 
