@@ -19,13 +19,26 @@ from reports.text import inert
 
 MOST_ROWS = 100
 """Rows of one table: an issue has room for 65,536 characters."""
-_LIVE = re.compile(r"@|://|\bwww\.|#[0-9]|\b[Gg][Hh]-[0-9]|\bmailto:|\bxmpp:")
-"""What GitHub and GitLab turn into a mention, a link or a reference in plain text."""
+_LIVE = re.compile(r"@|://|\bwww\.|#[0-9]|\b[Gg][Hh]-[0-9]|\bmailto:|\bxmpp:|:[A-Za-z_+-][A-Za-z0-9_+-]*:")
+"""What GitHub and GitLab turn into a mention, a link, a reference or a picture in plain text."""
+_ACTIVE = re.compile(r"[\\`*\[\]<>|~&$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_OPENS_A_BLOCK = re.compile(r"([-+=#]+|[0-9]{1,9}[.)])$|[#:]")
+"""A first word that begins a list, a heading, an underline or a definition."""
 
 
 def plain(text: str) -> str:
     """``text`` on one line as Markdown that shows it and does nothing else."""
-    return " ".join(code(word) if _LIVE.search(word) else _escaped(word) for word in inert(text).split())
+    return " ".join(_word(word, first=not at) for at, word in enumerate(inert(text).split()))
+
+
+def _word(word: str, *, first: bool) -> str:
+    if _LIVE.search(word):
+        return code(word)
+    escaped = _ACTIVE.sub(lambda match: "\\" + match[0], word)
+    if first and _OPENS_A_BLOCK.match(word):
+        digits = len(word) - len(word.lstrip("0123456789"))
+        return f"{escaped[:digits]}\\{escaped[digits:]}"
+    return escaped
 
 
 def code(text: str) -> str:
@@ -35,12 +48,6 @@ def code(text: str) -> str:
     fence = "`" * (max(runs, default=0) + 1)
     pad = " " if clean.startswith("`") or clean.endswith("`") else ""
     return f"{fence}{pad}{clean}{pad}{fence}".replace("|", "\\|")
-
-
-def _escaped(word: str) -> str:
-    if re.fullmatch(r"[A-Za-z][A-Za-z0-9]*[.,:;?]?|[0-9]+(\.[0-9]+)?[,;:]?", word):
-        return word
-    return re.sub(r"([\\`*_{}\[\]()<>#+\-!|~&$^=:.])", r"\\\1", word)
 
 
 def render_markdown(report: Record) -> str:

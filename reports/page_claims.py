@@ -13,20 +13,35 @@ from dataclasses import dataclass
 
 from reports.page_groups import UNITS
 from reports.page_provenance import row_anchor, row_index
-from reports.page_reading import Record, count_of, evidence, is_right, is_valid, number_of, parameters, positive, words
+from reports.page_reading import (
+    Record,
+    count_of,
+    evidence,
+    is_right,
+    is_valid,
+    number_of,
+    parameters,
+    positive,
+    simulated,
+    words,
+)
 
-HOLDS, FAILS, UNKNOWN = "holds here", "does not hold here", "not measured"
+UNKNOWN = "not measured"
 _CAMPAIGN = "RK3588 campaign with librknnrt 2.3.2, 2026-07"
 Row = tuple[int, Record]
 
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One claim and what the report says to it. ``anchors`` lead to the rows that decided."""
+    """One claim and what the report says to it. ``anchors`` lead to the rows that decided.
+
+    ``verdict`` names the mock where that answered; ``tone`` is good, error or, where nothing decided, plain.
+    """
 
     text: str
     source: str
     verdict: str
+    tone: str
     shown: str
     anchors: tuple[str, ...]
     valid: bool
@@ -50,17 +65,19 @@ class _Claim:
 def claim_rows(report: Record) -> tuple[ClaimRow, ...]:
     """All claims with their verdicts, in the order of the table below. Rows with a wrong result decide nothing."""
     rows = [(index, row) for index, row in row_index(report) if is_right(row)]
-    return tuple(_judged(claim, rows) for claim in _CLAIMS)
+    where = "on the mock" if simulated(report) else "here"
+    return tuple(_judged(claim, rows, where) for claim in _CLAIMS)
 
 
-def _judged(claim: _Claim, rows: list[Row]) -> ClaimRow:
+def _judged(claim: _Claim, rows: list[Row], where: str) -> ClaimRow:
     found = claim.judge(rows)
     if found is None:
-        return ClaimRow(claim.text, claim.source, UNKNOWN, f"needs {claim.needs}", (), valid=True)
+        return ClaimRow(claim.text, claim.source, UNKNOWN, "plain", f"needs {claim.needs}", (), valid=True)
     return ClaimRow(
         claim.text,
         claim.source,
-        HOLDS if found.holds else FAILS,
+        f"holds {where}" if found.holds else f"does not hold {where}",
+        "good" if found.holds else "error",
         found.shown,
         tuple(row_anchor(index) for index, _ in found.rows[:6]),
         valid=all(is_valid(row) for _, row in found.rows),
