@@ -61,6 +61,8 @@ class NpuWeight:
     segments: tuple[WeightSegment, ...]
     quantized: Callable[[int], NDArray[Any]] = field(repr=False)
     """Segment number -> int8 [n1 - n0, k1 - k0] in row order, float16 for fp16."""
+    native: Any = field(default=None, repr=False)
+    """The same weight in C memory (:class:`reference_engine.backends.native.NativeWeight`), where it is."""
 
     @property
     def activations(self) -> tuple[WeightSegment, ...]:
