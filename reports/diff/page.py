@@ -8,11 +8,13 @@ from typing import Any
 
 from reports.diff.compare import Difference
 from reports.diff.rows import RowChange
+from reports.markdown import plain
 from reports.text import inert, table, wrapped
 
 _LONGEST = 160
 _ORDER = ("broke", "slower", "lower", "faster", "higher", "changed", "mended", "other", "went", "came")
-_HIDDEN = frozenset({"type", "masks", "series", "core_mask"})
+_HIDDEN = frozenset({"masks", "series"})
+"""Told by the other parameters."""
 Cells = list[list[str]]
 
 
@@ -34,8 +36,12 @@ def render(difference: Difference, *, width: int = 100, everything: bool = False
 
 def render_markdown(difference: Difference, *, everything: bool = False) -> str:
     """The same as Markdown."""
-    lines = [f"**{_md(_verdict(difference))}**", "", f"{_md(_run(difference.before))} -> {_md(_run(difference.after))}"]
-    lines += [f"\n> {_md(inert(note))}" for note in difference.notes]
+    lines = [
+        f"**{plain(_verdict(difference))}**",
+        "",
+        f"{plain(_run(difference.before))} -> {plain(_run(difference.after))}",
+    ]
+    lines += [f"\n> {plain(note)}" for note in difference.notes]
     for title, headers, cells in _sections(difference, everything=everything):
         lines += [
             "",
@@ -44,7 +50,7 @@ def render_markdown(difference: Difference, *, everything: bool = False) -> str:
             _md_row([header or " " for header in headers]),
             _md_row(["---"] * len(headers)),
         ]
-        lines += [_md_row([_md(cell) for cell in row]) for row in cells]
+        lines += [_md_row([plain(cell) for cell in row]) for row in cells]
     return "\n".join(lines) + "\n"
 
 
@@ -109,16 +115,20 @@ def _plain_ratio(row: RowChange) -> str:
     return f"{row.after / row.before:.3f}" if row.before and row.after and row.word != "not judged" else ""
 
 
-def row_words(name: str, parameters: dict[str, Any]) -> str:
-    """A row in few words: ``gemm_rate int8_int8_int32 512x4096x4096 B_layout=native``."""
+def row_words(name: str, parameters: dict[str, Any], *, full: bool = False) -> str:
+    """A row in few words: ``gemm_rate int8_int8_int32 512x4096x4096 B_layout=native``. ``full`` leaves nothing out."""
     values = dict(parameters)
     words = [_text(name)]
-    if "type_name" in values:
+    if values.get("type_name") not in (None, "unassigned"):
         words.append(_text(values.pop("type_name")))
+        if not full:
+            values.pop("type", None)
     if {"M", "K", "N"} <= set(values):
         words.append("x".join(_text(values.pop(side)) for side in "MKN"))
-    words += [f"{_text(key)}={_text(value)}" for key, value in values.items() if key not in _HIDDEN]
-    return inert(" ".join(words), _LONGEST)
+    if values.get("core_mask") == 1 and name != "core_mask" and not full:
+        del values["core_mask"]
+    words += [f"{_text(key)}={_text(value)}" for key, value in values.items() if full or key not in _HIDDEN]
+    return inert(" ".join(words), 4 * _LONGEST if full else _LONGEST)
 
 
 def _number(value: Any) -> str:
@@ -159,13 +169,6 @@ def _run(head: dict[str, Any]) -> str:
 
 def _text(value: Any) -> str:
     return inert(value, _LONGEST)
-
-
-def _md(text: str) -> str:
-    """ASCII text with everything Markdown or HTML could take for markup made literal."""
-    for char in "\\`*_{}[]()#+!|<>&~$":
-        text = text.replace(char, f"\\{char}" if char not in "<>&" else {"<": "&lt;", ">": "&gt;", "&": "&amp;"}[char])
-    return text.replace("://", ":\u200b//").replace("@", "@\u200b")
 
 
 def _md_row(cells: Sequence[str]) -> str:
