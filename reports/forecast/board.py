@@ -97,7 +97,7 @@ class Board:
         label = f"npu_stream, contexts {cores}"
         found = self.rows("npu_stream", contexts=cores)
         if not found:
-            return unknown(label)
+            return self._between(cores, label)
         row, fixed = found[0], self.fixed()
         size = number((row.get("evidence") or {}).get("bytes_per_run"))
         if size is None or fixed.value is None:
@@ -110,6 +110,15 @@ class Board:
         samples = [net(value) for value in map(number, row.get("samples") or ()) if value is not None and value > 0]
         adjusted = {**row, "median": net(number(row.get("median")) or 0.0), "samples": samples}
         return self.reading(adjusted, label, 1e9)
+
+    def _between(self, cores: int, label: str) -> Quantity:
+        """For a count of cores between two measured ones: anything between them, as more cores do not read less."""
+        if not (self.rows("npu_stream", contexts=cores - 1) and self.rows("npu_stream", contexts=cores + 1)):
+            return unknown(label)
+        less, more = self._stream(cores - 1), self._stream(cores + 1)
+        if less.low is None or more.high is None or more.high < less.low:
+            return unknown(label)
+        return Quantity((less.low + more.high) / 2, less.low, more.high, (*less.sources, *more.sources))
 
     def scaling(self, cores: int) -> Quantity:
         """How many times the rate of one context ``cores`` contexts on cores of their own reach together."""

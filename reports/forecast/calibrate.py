@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from reports.forecast.npu_rate import NpuRate
 from reports.forecast.passes import Host, Model, attention_products
-from reports.forecast.quantity import Quantity, exact, sampled, span
+from reports.forecast.quantity import ONE, ZERO, Quantity, exact, sampled, span
 from reports.forecast.work import AttentionLayer
 from reports.llama_bench import BenchRow, pick
 
@@ -39,6 +40,7 @@ def calibrated(rows: Sequence[BenchRow], elements: int, kv: str, model: Model) -
             attention_decode=_slope([row for row in own if row.is_decode], layers),
             attention_prefill=_slope([row for row in own if row.is_prefill], layers),
         )
+    host = replace(host, batch_factor=_batch_factor(own, replace(model, host=host)))
     return replace(host, per_call=_per_call(own, replace(model, host=host)))
 
 
@@ -90,6 +92,29 @@ def _slope(rows: Sequence[BenchRow], layers: Sequence[AttentionLayer]) -> Quanti
         readings.append(Quantity((slow.value - fast.value) / apart, low / apart, high / apart, sources))
     plain = span(readings)
     return plain if plain.known else None
+
+
+def _batch_factor(rows: Sequence[BenchRow], model: Model) -> Quantity:
+    """How many times longer a measured prompt keeps the NPU with its batches than the report's rows say; 1 untold.
+
+    Needs the cost of attention: without it that would count as time of the NPU.
+    """
+    found = pick(rows, lambda row: row.is_prefill and row.on_npu and row.n_depth == 0 and row.n_prompt <= row.n_ubatch)
+    if not found or model.host.attention_prefill is None:
+        return ONE
+    row = found[0]
+    parts = model.run_pass(row.n_prompt, head_rows=1).parts
+    bare = replace(model, rate=NpuRate(model.board, model.rate.kind, batch_factor=ZERO))
+    streamed = bare.run_pass(row.n_prompt, head_rows=1).parts["NPU"]
+    measured, npu = seconds(row), parts["NPU"]
+    if measured.value is None or npu.value is None or streamed.value is None or npu.value <= streamed.value:
+        return ONE
+    beside = sum(part.value or 0.0 for name, part in parts.items() if name != "NPU")
+    ends = [
+        max(0.0, ((end or 0.0) - beside - streamed.value) / (npu.value - streamed.value))
+        for end in (measured.value, measured.low, measured.high)
+    ]
+    return Quantity(ends[0], min(ends), max(ends), measured.sources)
 
 
 def _per_call(rows: Sequence[BenchRow], model: Model) -> Quantity | None:

@@ -105,13 +105,14 @@ class Case:
         if pipeline.fused:
             return replace(model, host=Host(None, fused=True))
         if self.asked.host is not None:
-            return replace(model, host=replace(self.asked.host, cpus=cpus))
-        if not self.asked.bench:
+            self.host = self.asked.host
+        elif not self.asked.bench:
             return model
         if self.host is None:
             # Solved for once, on the first pipeline with all cores and the best CPUs: such rows were published so.
             self.host = calibrated(self.asked.bench, self.elements, self.asked.kv, model)
-        return replace(model, host=replace(self.host, cpus=cpus))
+        rate = replace(rate, batch_factor=self.host.batch_factor)
+        return replace(model, rate=rate, host=replace(self.host, cpus=cpus))
 
     @property
     def elements(self) -> int:

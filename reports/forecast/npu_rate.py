@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reports.forecast.board import INT8, Board, Row, number
-from reports.forecast.quantity import Quantity, exact, sampled, span, unknown
+from reports.forecast.quantity import ONE, Quantity, exact, sampled, span, unknown
 
 WEIGHT_BYTES = {INT8: 1.0, 1: 2.0, 10: 0.5}
 TYPE_WORDS = {INT8: "int8", 1: "fp16", 10: "int4"}
@@ -20,10 +20,15 @@ TYPE_WORDS = {INT8: "int8", 1: "fp16", 10: "int4"}
 
 @dataclass
 class NpuRate:
-    """Times of one matmul type on one board. Points are worked out once and kept."""
+    """Times of one matmul type on one board. Points are worked out once and kept.
+
+    ``batch_factor`` multiplies what M rows take beyond one: how much slower a back end's shapes are than those of the
+    report, where a llama-bench file told.
+    """
 
     board: Board
     kind: int = INT8
+    batch_factor: Quantity = ONE
     _tau: dict[int, Quantity] | None = None
     _known: dict[tuple[int, int], Quantity] = field(default_factory=dict)
 
@@ -52,7 +57,7 @@ class NpuRate:
         # What M rows cost beyond streaming the weights once; never less than nothing.
         above = [max(0.0, end - alone.value) for end in (whole.value, whole.low or 0.0, whole.high or 0.0)]
         beyond = Quantity(above[0], above[1], above[2], whole.sources)
-        return shared + beyond * cores / self.board.scaling(cores)
+        return shared + beyond * self.batch_factor * cores / self.board.scaling(cores)
 
     def _shared(self, alone: Quantity, cores: int) -> Quantity:
         """The streaming part of tau while ``cores`` read memory together."""

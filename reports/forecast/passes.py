@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from reference_engine.npu_segments import bucket_rows
 from reports.forecast.board import FP16, INT4, INT8, Board
 from reports.forecast.npu_rate import NpuRate
-from reports.forecast.quantity import ZERO, Quantity, exact, larger, total, unknown
+from reports.forecast.quantity import ONE, ZERO, Quantity, exact, larger, total, unknown
 from reports.forecast.work import AttentionLayer, NpuMatmul, Work
 
 A_BYTES: Mapping[int, float] = {INT8: 1.0, FP16: 2.0, INT4: 0.5}
@@ -36,7 +36,7 @@ class Host:
 
     ``per_call``: seconds of the host around one call of the back end. ``attention_decode`` and ``attention_prefill``:
     seconds for each multiply-add of Q K^T and P V, of one row and of a batch. ``cpu_ops``: operations per second of
-    batched matmuls on the CPU. ``fused``: a runtime that has no CPU side.
+    batched matmuls on the CPU. ``batch_factor``: see NpuRate. ``fused``: a runtime that has no CPU side.
     """
 
     cpus: str | None
@@ -44,6 +44,7 @@ class Host:
     attention_decode: Quantity | None = None
     attention_prefill: Quantity | None = None
     cpu_ops: Quantity | None = None
+    batch_factor: Quantity = ONE
     fused: bool = False
 
 
@@ -77,7 +78,8 @@ class Model:
         """One pass of ``rows`` tokens behind ``depth`` others; ``head_rows`` of them get logits (default all)."""
         head_rows = rows if head_rows is None else head_rows
         npu = total(self._npu(matmul, head_rows if matmul.head else rows) * count for matmul, count in self.work.npu)
-        parts, omitted = {"NPU": npu}, []
+        parts = {"NPU": npu}
+        omitted: list[str] = []
         for name, part in self._beside(rows, head_rows, depth, kv).items():
             if part.known:
                 parts[name] = part

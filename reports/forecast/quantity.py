@@ -90,6 +90,7 @@ def exact(value: float) -> Quantity:
 
 
 ZERO = exact(0.0)
+ONE = exact(1.0)
 
 
 def unknown(*missing: str) -> Quantity:
