@@ -59,8 +59,11 @@ class Block:
         return cls(fd)
 
     def close(self) -> None:
-        """Closes the file; views keep their memory."""
-        os.close(self.fd)
+        """Closes the file; views keep their memory. Doing so twice is no error."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+            self._mapped = mmap.mmap(-1, STEP_BYTES)  # a mapping of the file holds a descriptor of its own
 
     @property
     def size(self) -> int:
