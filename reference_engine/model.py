@@ -235,12 +235,14 @@ class Model:
             gelu_half_table=self.gelu_half_table,
             trace=trace,
         )
-        x = graph.embed(tokens)
-        graph.run_layers(x, run)
-        if rows:
-            chosen = x if len(rows) == m else np.ascontiguousarray(x[rows])
-            graph.hidden(chosen, run, out.hidden)
-            graph.logits(out.hidden, run, out.logits)
+        # An overflow is found by its result and explained; numpy's warning would say neither where nor why.
+        with np.errstate(all="ignore"):
+            x = graph.embed(tokens)
+            graph.run_layers(x, run)
+            if rows:
+                chosen = x if len(rows) == m else np.ascontiguousarray(x[rows])
+                graph.hidden(chosen, run, out.hidden)
+                graph.logits(out.hidden, run, out.logits)
         return x
 
     def _check_tokens(self, tokens: Sequence[int]) -> None:

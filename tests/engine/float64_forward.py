@@ -26,7 +26,7 @@ def forward(recipe: Recipe, tokens: Sequence[int]) -> F64:
     gemma = recipe.architecture.startswith("gemma")
     x = w["token_embd.weight"][list(tokens)] * (math.sqrt(recipe.embd) if gemma else 1.0)
     factors = w.get("rope_freqs.weight")
-    for layer in range(recipe.layers):
+    for layer in range(recipe.n_layers):
         b = f"blk.{layer}."
         part = {name.removeprefix(b): value for name, value in w.items() if name.startswith(b)}
         y = attention(recipe, key, part, normed(x, part["attn_norm.weight"]), layer=layer, factors=factors)

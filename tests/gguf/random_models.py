@@ -43,11 +43,16 @@ class Recipe:
     options: frozenset[str] = frozenset()
     seed: int = 1
     kind: int = craft.GGML_F32
-    layers: int = 3
+    layers: int = 0  # 0: as few as have every kind of layer
     embd: int = 96
     heads: int = 4
     kv_heads: int = 2
     ff: int = 160
+
+    @property
+    def n_layers(self) -> int:
+        # Of gemma3 the sixth layer is the first that sees everything.
+        return self.layers or (6 if self.architecture == "gemma3" else 3)
 
     @property
     def head(self) -> int:
@@ -67,7 +72,7 @@ class Recipe:
             found["output.bias"] = (self.vocab,)
         if "factors" in self.options:
             found["rope_freqs.weight"] = (self.head // 2,)
-        for layer in range(self.layers):
+        for layer in range(self.n_layers):
             b = f"blk.{layer}."
             found |= {
                 b + "attn_norm.weight": (n,),
@@ -95,7 +100,7 @@ class Recipe:
         """Key (without the architecture) to type and value."""
         a, o = self.architecture, self.options
         found: dict[str, tuple[int, Any]] = {
-            "block_count": (craft.U32, self.layers),
+            "block_count": (craft.U32, self.n_layers),
             "context_length": (craft.U32, CONTEXT),
             "embedding_length": (craft.U32, self.embd),
             "feed_forward_length": (craft.U32, self.ff),
@@ -122,7 +127,7 @@ class Recipe:
         if "logit cap" in o:
             found["final_logit_softcapping"] = (craft.F32, 3.0)
         if "pattern" in o:
-            found["attention.sliding_window_pattern"] = (craft.BOOL, [layer % 3 == 1 for layer in range(self.layers)])
+            found["attention.sliding_window_pattern"] = (craft.BOOL, [layer % 3 == 1 for layer in range(self.n_layers)])
         return found
 
     def file(self) -> bytes:
@@ -165,7 +170,8 @@ class Recipe:
         steps = draw.integers(-127, 128, shape)
         width = 0.3 if name.endswith("bias") else 1.5 / np.sqrt(dims[0])
         if name == "token_embd.weight":
-            width = 1 / np.sqrt(self.embd) if self.architecture.startswith("gemma") else 1.0
+            # So small that the layers decide on the next token, not the last token itself.
+            width = 0.3 / np.sqrt(self.embd) if self.architecture.startswith("gemma") else 0.3
         # The standard deviation of a uniform step is 73; scales differ between blocks as they do in real files.
         scale = width / 73 * (0.5 + draw.integers(0, _STEPS, blocks) / _STEPS)
         return steps, scale.astype(np.float16)
