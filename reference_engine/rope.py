@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reference_engine import vector_ops_math as vm
+from reference_engine.kernels.library import KernelLibrary
 from reference_engine.vector_ops_math import F32, f32
 
 
@@ -38,11 +39,12 @@ def rope_tables(
     factors: F32 | None = None,
     *,
     yarn: Yarn | None = None,
+    kernels: KernelLibrary | None = None,
 ) -> tuple[F32, F32]:
     """Cosines and sines, each f32 [M, n_rot / 2], of every pair at each of M positions.
 
-    ``factors``: f32 [n_rot / 2] dividing the angles (``rope_freqs.weight``), or None. ValueError for an odd
-    ``n_rot``, a base of 0 or less or factors of another length.
+    ``factors``: f32 [n_rot / 2] dividing the angles (``rope_freqs.weight``), or None. With ``kernels`` C
+    makes them, with the same bits. ValueError for an odd ``n_rot``, a base of 0 or less or factors of another length.
     """
     if n_rot <= 0 or n_rot % 2:
         raise ValueError(f"rope rotates pairs: n_rot is {n_rot}, which is not a positive even number")
@@ -51,20 +53,51 @@ def rope_tables(
     half = n_rot // 2
     if factors is not None and factors.shape != (half,):
         raise ValueError(f"rope has {half} pairs but factors of shape {factors.shape}")
-    angles = np.empty((len(positions), half), np.float32)
-    angles[:, :1] = np.asarray(positions, np.int64).astype(np.float32)[:, None]
+    step = vm.pow32(base, float(f32(-2.0) / f32(n_rot)))
+    amplitude, mix = f32(1.0 if yarn is None else yarn.attn_factor), None
+    if yarn is not None and yarn.ext_factor != 0:
+        mix = _ramp(yarn, n_rot, base) * f32(yarn.ext_factor)
+        logarithm = vm.log(np.array([f32(1) / f32(freq_scale)]))[0]
+        amplitude = amplitude * (f32(1) + f32(0.1) * logarithm)
+    at = np.ascontiguousarray(positions, np.int64)
+    if kernels is None:
+        return _tables(at, half, step, (f32(freq_scale), amplitude), factors, mix)
+    cos, sin = np.empty((2, len(at), half), np.float32)
+    null, floats = kernels.ffi.NULL, kernels.floats
+    kernels.lib.ek_rope_tables(
+        kernels.pointer(at),
+        len(at),
+        half,
+        step,
+        freq_scale,
+        null if factors is None else floats(factors),
+        null if mix is None else floats(mix),
+        amplitude,
+        floats(cos),
+        floats(sin),
+    )
+    return cos, sin
+
+
+def _tables(
+    at: npt.NDArray[np.int64],
+    half: int,
+    step: np.float32,
+    scales: tuple[np.float32, np.float32],
+    factors: F32 | None,
+    mix: F32 | None,
+) -> tuple[F32, F32]:
+    freq_scale, amplitude = scales
+    angles = np.empty((len(at), half), np.float32)
+    angles[:, 1:] = step
+    angles[:, 0] = at
     with np.errstate(all="ignore"):
-        angles[:, 1:] = vm.pow32(base, float(f32(-2.0) / f32(n_rot)))
         angles = np.multiply.accumulate(angles, axis=1)
         if factors is not None:
             angles = angles / factors
-        amplitude = f32(1.0 if yarn is None else yarn.attn_factor)
-        scaled = f32(freq_scale) * angles
-        if yarn is not None and yarn.ext_factor != 0:
-            mix = _ramp(yarn, n_rot, base) * f32(yarn.ext_factor)
+        scaled = freq_scale * angles
+        if mix is not None:
             scaled = scaled * (f32(1) - mix) + angles * mix
-            logarithm = vm.log(np.array([f32(1) / f32(freq_scale)]))[0]
-            amplitude = amplitude * (f32(1) + f32(0.1) * logarithm)
         sine, cosine = vm.sin_cos(scaled)
         return cosine * amplitude, sine * amplitude
 

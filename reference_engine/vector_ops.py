@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from reference_engine.kernels.library import KernelLibrary
-from reference_engine.kv_cache import I32, KvLayer
+from reference_engine.kv_cache_cells import I32, KvLayer
 from reference_engine.vector_ops_math import F32
+from reference_engine.vector_ops_native import NativeOps
 from reference_engine.vector_ops_numpy import NumpyOps
 
 
@@ -22,6 +23,9 @@ class VectorOps(Protocol):
 
     def rms_norm(self, x: F32, weight: F32 | None, eps: float, out: F32 | None = None) -> F32:
         """x / sqrt(mean(x^2) + eps) * weight over the last axis; x [..., n], weight [n] or None. Squares sum in f64."""
+
+    def add_rms_norm(self, x: F32, y: F32, weight: F32 | None, eps: float, out: F32 | None = None) -> F32:
+        """x += y in place, then rms_norm(x): a residual and the norm after it in one call."""
 
     def rope(self, x: F32, cos: F32, sin: F32, neox: bool) -> None:
         """Rotates x [M, H, D] in place by tables [M, n_rot / 2] (rope.py); values from n_rot on stay.
@@ -86,5 +90,4 @@ class VectorOps(Protocol):
 
 def make_ops(kernels: KernelLibrary | None, threads: int) -> VectorOps:
     """The operations in C when there are kernels, else in NumPy (one thread)."""
-    del kernels, threads
-    return NumpyOps()
+    return NumpyOps() if kernels is None else NativeOps(kernels, threads)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reference_engine import vector_ops_math as vm
-from reference_engine.kv_cache import I32, TILE, KvLayer
+from reference_engine.kv_cache_cells import I32, TILE, KvLayer
 from reference_engine.kv_cache_formats import hadamard
 from reference_engine.vector_ops_math import F32, f32
 

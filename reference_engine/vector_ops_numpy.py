@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from reference_engine import vector_ops_math as vm
-from reference_engine.kv_cache import I32, KvLayer
+from reference_engine.kv_cache_cells import I32, KvLayer
 from reference_engine.vector_ops_attention import Scoring, attention
 from reference_engine.vector_ops_math import F32, f32
 
@@ -64,6 +64,9 @@ class NumpyOps:
             if weight is not None:
                 y = y * weight
         return _put(y.reshape(x.shape), out)
+
+    def add_rms_norm(self, x: F32, y: F32, weight: F32 | None, eps: float, out: F32 | None = None) -> F32:
+        return self.rms_norm(self.add(x, y, x), weight, eps, out)
 
     def rope(self, x: F32, cos: F32, sin: F32, neox: bool) -> None:
         half = cos.shape[1]
