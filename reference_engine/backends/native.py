@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _KINDS = {"channel": 0, "segment": 1, "tensor": 2, "rank-one": 3}
 _F32_TYPE = 0  # ggml's number
 _PAGE = mmap.ALLOCATIONGRANULARITY
+_FEED_BYTES = 8 << 20  # of the file that are resident at a time while a weight is made
 MAX_GROUP = 8
 """Weights in one call (kernels/src/linear_weight.h)."""
 
@@ -51,7 +52,12 @@ class NativeWeight:
         known = self.lib.ek_dequant_known(tensor.type.number)
         for number in range(self.lib.ek_weight_passes(self.handle)):
             if known:
-                self._feed(tensor.name, number, tensor.type.number, tensor.raw(), 0, threads=threads)
+                raw = tensor.raw()
+                step = max(16, _FEED_BYTES // tensor.row_bytes // 16 * 16)
+                for start in range(0, tensor.n_rows, step):
+                    part = raw[start : start + step]
+                    self._feed(tensor.name, number, tensor.type.number, part, start, threads=threads)
+                    forget_pages(tensor, start * tensor.row_bytes, start * tensor.row_bytes + part.nbytes)
             else:
                 for start, rows in tensor.row_blocks():
                     self._feed(tensor.name, number, _F32_TYPE, rows.view(np.uint8), start, threads=threads)
@@ -110,7 +116,6 @@ def build_native(tensor: GgufTensor, pipeline: Pipeline, kernels: KernelLibrary,
     )
     native = NativeWeight(kernels, recipe, tensor.name)
     native.fill(tensor, threads)
-    forget_pages(tensor)
     rank_one = pipeline.weight_scale == "rank-one"
     scales = [native.scales(i, n) for i in range(len(k_parts))]
     segments = tuple(
@@ -129,10 +134,10 @@ def build_native(tensor: GgufTensor, pipeline: Pipeline, kernels: KernelLibrary,
     return NpuWeight(tensor.name, k, n, pipeline, k_op, block, signs, segments, quantized, native)
 
 
-def forget_pages(tensor: GgufTensor) -> None:
-    """Give back the file's pages under a tensor: they can be read again, and peak memory stays near one copy."""
-    first = -(-tensor.data_at // _PAGE) * _PAGE
-    last = (tensor.data_at + tensor.n_bytes) // _PAGE * _PAGE
+def forget_pages(tensor: GgufTensor, start: int, end: int) -> None:
+    """Give back the file's pages under these bytes of a tensor: they can be read again, and memory holds one copy."""
+    first = (tensor.data_at + start) // _PAGE * _PAGE
+    last = (tensor.data_at + end) // _PAGE * _PAGE
     if last > first and hasattr(mmap, "MADV_DONTNEED"):
         tensor.mapped.madvise(mmap.MADV_DONTNEED, first, last - first)
 

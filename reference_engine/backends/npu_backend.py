@@ -99,7 +99,7 @@ class NpuBackend:
         return NpuLinear(self.build(tensor, chosen), self, counter)
 
     def group(self, tensors: Sequence[GgufTensor]) -> LinearGroup:
-        """One activation for all members where the pipeline allows it: signs and rank-one factors are a weight's own."""
+        """One activation for all members where the pipeline allows it; signs and rank-one factors are of one weight."""
         members = [self.linear(tensor) for tensor in tensors]
         own = [member for member in members if isinstance(member, NpuLinear)]
         if len(own) == len(members) <= MAX_GROUP and all(self.fuses(member.weight) for member in own):
