@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Development tools; nothing here is needed to use the kit."""
