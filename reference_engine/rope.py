@@ -61,7 +61,10 @@ def rope_tables(
         amplitude = amplitude * (f32(1) + f32(0.1) * logarithm)
     at = np.ascontiguousarray(positions, np.int64)
     if kernels is None:
-        return _tables(at, half, step, (f32(freq_scale), amplitude), factors, mix)
+        angles = np.empty((len(at), half), np.float32)
+        angles[:, 1:] = step
+        angles[:, 0] = at
+        return _tables(angles, f32(freq_scale), amplitude, factors, mix)
     cos, sin = np.empty((2, len(at), half), np.float32)
     null, floats = kernels.ffi.NULL, kernels.floats
     kernels.lib.ek_rope_tables(
@@ -80,17 +83,9 @@ def rope_tables(
 
 
 def _tables(
-    at: npt.NDArray[np.int64],
-    half: int,
-    step: np.float32,
-    scales: tuple[np.float32, np.float32],
-    factors: F32 | None,
-    mix: F32 | None,
+    angles: F32, freq_scale: np.float32, amplitude: np.float32, factors: F32 | None, mix: F32 | None
 ) -> tuple[F32, F32]:
-    freq_scale, amplitude = scales
-    angles = np.empty((len(at), half), np.float32)
-    angles[:, 1:] = step
-    angles[:, 0] = at
+    """Tables of the angles that the products along each row give."""
     with np.errstate(all="ignore"):
         angles = np.multiply.accumulate(angles, axis=1)
         if factors is not None:

@@ -10,6 +10,7 @@ way; callers hold ``np.errstate(all="ignore")``.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -195,6 +196,7 @@ def log64(x: F64) -> F64:
     return np.where(x < np.inf, value, x)
 
 
+@cache
 def pow32(base: float, exponent: float) -> np.float32:
     """base ** exponent for a positive base, computed in f64 and rounded once to f32."""
     logarithm = log64(np.array([base], np.float64))
