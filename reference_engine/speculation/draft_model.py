@@ -38,6 +38,7 @@ class DraftModel:
     n_min: int = 0
     p_min: float = 0.0
     name: str = "draft-simple"
+    wants_hidden: bool = False
     _held: list[int] = field(default_factory=list)
 
     def begin(self, tokens: Sequence[int]) -> None:
@@ -50,8 +51,10 @@ class DraftModel:
             same += 1
         # What was decoded while drafting need not be decoded again: the bits are the same at any batch shape.
         self._keep(max(same, batch.first))
-        if len(self._held) < len(wanted):
-            self._decode(wanted[len(self._held) :])
+        rest = wanted[len(self._held) :]
+        if rest:
+            self.model.fill(rest, len(self._held), hidden=False)
+            self._held += rest
 
     def draft(self, now: Round) -> list[int]:
         self._keep(len(now.tokens))

@@ -53,6 +53,10 @@ class Drafter(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def wants_hidden(self) -> bool:
+        """It reads ``TargetBatch.hidden``, that of the prompt too."""
+
     def begin(self, tokens: Sequence[int]) -> None:
         """A new request whose prompt (without its last token) is ``tokens``."""
 
@@ -71,6 +75,8 @@ class Drafter(Protocol):
 
 class Stateless:
     """The calls that a strategy without state of its own ignores."""
+
+    wants_hidden = False
 
     def begin(self, tokens: Sequence[int]) -> None:
         del tokens

@@ -45,6 +45,7 @@ class NgramMap:
     size_m: int = 48
     min_hits: int = 1
     only_keys: bool = True
+    wants_hidden: bool = False
     _starts: dict[tuple[int, ...], list[int]] = field(default_factory=dict)
     _keys: dict[tuple[int, ...], _Key] = field(default_factory=dict)
     _indexed: int = 0

@@ -43,6 +43,7 @@ class NgramMapCompat:
     size_m: int = 48
     min_hits: int = 1
     only_keys: bool = True
+    wants_hidden: bool = False
     _table: dict[int, int] = field(default_factory=dict)
     _hashed: int = 0
     _keys: list[_Key] = field(default_factory=list)

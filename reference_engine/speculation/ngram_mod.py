@@ -32,6 +32,7 @@ class NgramMod:
     n_max: int = 64
     compat: bool = False
     name: str = "ngram-mod"
+    wants_hidden: bool = False
     _table: dict[Hashable, int] = field(default_factory=dict)
     _added: int = 0
     _drafted: int = 0

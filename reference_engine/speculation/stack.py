@@ -38,6 +38,11 @@ class Stack:
     def name(self) -> str:
         return ",".join(drafter.name for drafter in self.drafters)
 
+    @property
+    def wants_hidden(self) -> bool:
+        """A strategy reads the target's hidden state."""
+        return any(drafter.wants_hidden for drafter in self.drafters)
+
     def begin(self, tokens: Sequence[int]) -> None:
         self._drafted_by = None
         for drafter, counts in zip(self.drafters, self.statistics, strict=True):

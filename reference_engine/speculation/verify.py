@@ -38,6 +38,9 @@ class SequenceModel(Protocol):
     def forward(self, tokens: Sequence[int], first: int) -> Rows:
         """One pass over ``tokens`` at positions ``first`` and on; the cache ends just before ``first``."""
 
+    def fill(self, tokens: Sequence[int], first: int, *, hidden: bool) -> NDArray[np.float32] | None:
+        """The same without logits; the hidden state of every token where ``hidden`` is asked for."""
+
     def truncate(self, n_past: int) -> None:
         """Forget positions ``n_past`` and on; everything is then as if they had never been."""
 
@@ -113,9 +116,9 @@ def generate(
     tokens, last, run = list(prompt[:-1]), prompt[-1], Run()
     target.truncate(0)
     if tokens:
-        rows = target.forward(tokens, 0)
+        hidden = target.fill(tokens, 0, hidden=stack is not None and stack.wants_hidden)
         if stack is not None:
-            stack.process(TargetBatch(tokens, 0, rows.hidden))
+            stack.process(TargetBatch(tokens, 0, hidden))
     if stack is not None:
         stack.begin(tokens)
     while len(run.tokens) < n_predict:

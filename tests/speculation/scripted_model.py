@@ -38,6 +38,10 @@ class ScriptedModel:
         del n
         return None
 
+    def fill(self, tokens: Sequence[int], first: int, *, hidden: bool) -> NDArray[np.float32] | None:
+        rows = self.forward(tokens, first)
+        return rows.hidden if hidden else None
+
     def truncate(self, n_past: int) -> None:
         assert n_past <= len(self.held)
         del self.held[n_past:]
