@@ -14,7 +14,6 @@ VF_INLINE void lane(vf *sums, const float *tile, const float *q, size_t rows, si
 #pragma GCC unroll 4
     for (size_t r = 0; r < rows; r++)
         sums[r] = l < dim ? k * q[r * dim + l] : (vf){0};
-#pragma GCC unroll 16
     for (size_t i = l + KV_TILE; i < dim; i += KV_TILE) {
         k = vf_load(tile + i * KV_TILE);
 #pragma GCC unroll 4
@@ -56,21 +55,13 @@ VF_INLINE void score(const float *tile, const float *q, size_t rows, size_t dim,
     }
 }
 
-#define ROWS(rows, dim) score(tile, q, rows, dim, scale, softcap, scores, stride)
-#define DIM(dim) \
-    switch (rows) { \
-    case 1: ROWS(1, dim); break; \
-    case 2: ROWS(2, dim); break; \
-    case 3: ROWS(3, dim); break; \
-    default: ROWS(4, dim); break; \
-    }
-
 void EK_AT(ek_score_tile)(const float *tile, const float *q, size_t rows, size_t dim, float scale, float softcap,
                           float *scores, size_t stride)
 {
-    if (dim == 64) {
-        DIM(64)
-    } else {
-        DIM(dim)
+    switch (rows) {
+    case 1: score(tile, q, 1, dim, scale, softcap, scores, stride); break;
+    case 2: score(tile, q, 2, dim, scale, softcap, scores, stride); break;
+    case 3: score(tile, q, 3, dim, scale, softcap, scores, stride); break;
+    default: score(tile, q, 4, dim, scale, softcap, scores, stride); break;
     }
 }

@@ -14,19 +14,31 @@ void EK_AT(ek_halves_to_floats)(const uint16_t *x, float *out, size_t n) { halve
 
 static void encode_q8_0(const float *x, int8_t *codes, uint16_t *scale, size_t stride)
 {
-    float largest = 0.0f;
-    for (size_t i = 0; i < KV_BLOCK; i++) {
-        float a = __builtin_fabsf(x[i]);
-        largest = a > largest || a != a ? a : largest; /* a NaN stays unless a number follows; the row is lost anyway */
+    vf largest = {0};
+    vi no_number = {0};
+    for (size_t i = 0; i < KV_BLOCK; i += VF_LANES) {
+        vf a = vf_abs(vf_load(x + i));
+        largest = vf_max(a, largest);
+        no_number |= a != a;
     }
-    float d = largest / 127.0f, inverse = d == 0.0f ? 0.0f : 1.0f / d;
+    float most = 0.0f;
+    int32_t lost = 0, rounded[KV_BLOCK];
+    for (size_t l = 0; l < VF_LANES; l++) {
+        most = largest[l] > most ? largest[l] : most;
+        lost |= no_number[l];
+    }
+    float d = lost ? __builtin_nanf("") : most / 127.0f, inverse = d == 0.0f ? 0.0f : 1.0f / d;
     *scale = float_to_half(d);
-    for (size_t i = 0; i < KV_BLOCK; i++) {
-        float scaled = x[i] * inverse, a = __builtin_fabsf(scaled);
-        int whole = a < 127.5f ? (int)a : 0; /* roundf: halves away from zero; the largest may be a little over 127 */
-        whole += a < 127.5f && a - (float)whole >= 0.5f;
-        codes[i * stride] = (int8_t)(scaled < 0 ? -whole : whole);
+    for (size_t i = 0; i < KV_BLOCK; i += VF_LANES) {
+        vf scaled = vf_load(x + i) * inverse, a = vf_abs(scaled);
+        a = vf_select(a < vf_all(127.5f), a, (vf){0}); /* the largest may come out a little over 127 */
+        vi whole = __builtin_convertvector(a, vi), sign = scaled < (vf){0};
+        whole -= a - __builtin_convertvector(whole, vf) >= vf_all(0.5f); /* roundf: halves away from zero */
+        whole = (whole ^ sign) - sign;
+        memcpy(rounded + i, &whole, sizeof whole);
     }
+    for (size_t i = 0; i < KV_BLOCK; i++)
+        codes[i * stride] = (int8_t)rounded[i];
 }
 
 static void encode_q4_0(const float *x, uint8_t *codes, uint16_t *scale, size_t stride)
