@@ -9,8 +9,9 @@ from typing import Any
 
 from reference_engine.gguf_file import open_gguf
 from reports.contract import JsonValue
-from reports.forecast.document import Asked, CannotForecast, forecast
+from reports.forecast.document import Asked, CannotForecast, case_of, document_of
 from reports.forecast.pipelines import forecast_pipelines
+from reports.levers.model_levers import ranked
 from reports.llama_bench import read_llama_bench
 
 __all__ = ["CannotForecast", "forecast_of"]
@@ -28,4 +29,8 @@ def forecast_of(report: Mapping[str, Any], values: argparse.Namespace) -> dict[s
         with open_gguf(values.draft, header_only=True) as draft:
             draft_bytes = draft.tensor_bytes
     with open_gguf(values.model, header_only=True) as model:
-        return forecast(report, model, Asked(pipelines, values.soc, values.context, values.kv, draft_bytes, bench))
+        asked = Asked(pipelines, values.soc, values.context, values.kv, draft_bytes, bench)
+        case = case_of(report, model, asked)
+        document = document_of(case)
+        document["levers"] = [verdict.as_json() for verdict in ranked(case)]
+        return document

@@ -121,8 +121,18 @@ class Case:
 
 def forecast(report: Mapping[str, Any], model: GgufFile, asked: Asked) -> dict[str, JsonValue]:
     """The document. CannotForecast for a SoC that has no matmul table; GgufError for a file that cannot be read."""
+    return document_of(case_of(report, model, asked))
+
+
+def case_of(report: Mapping[str, Any], model: GgufFile, asked: Asked) -> Case:
+    """The model on the board, ready to be asked. CannotForecast where the SoC is not known."""
     board = Board(report)
-    case = Case(board, model, check_hparams(model), asked, soc_of(board, asked.soc))
+    return Case(board, model, check_hparams(model), asked, soc_of(board, asked.soc))
+
+
+def document_of(case: Case) -> dict[str, JsonValue]:
+    """The document of one case."""
+    board, model, asked = case.board, case.model, case.asked
     rows = [row for pipeline in asked.pipelines for row in _pipeline_rows(case, pipeline)]
     first = asked.pipelines[0]
     base = case.timed(first, case.most(first), case.sets[0])
@@ -132,7 +142,7 @@ def forecast(report: Mapping[str, Any], model: GgufFile, asked: Asked) -> dict[s
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "simulated": board.simulated,
-        "simulation": report.get("simulation") if board.simulated else None,
+        "simulation": board.report.get("simulation") if board.simulated else None,
         "model": _about(model, case.check, base.work),
         "soc": inert(case.soc, 40),
         "refused": refusal(base.work),

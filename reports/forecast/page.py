@@ -170,13 +170,15 @@ def _speculation(document: dict[str, Any]) -> list[str]:
 
 
 def _levers(document: dict[str, Any]) -> list[str]:
-    rows = document.get("levers") or []
+    rows = [row for row in document.get("levers") or [] if row["gain"] and row["gain"]["value"] is not None]
     if not rows:
         return []
-    lines = ["Levers, largest gain first"]
-    for row in rows:
-        lines += wrapped(f"{row['gain']}  {row['lever']}: {row['why']}", "      ", WIDTH, "  ")
-    return lines
+    cells = [
+        [f"{row['gain']['value']:.2f}x", inert(row["scope"], 20), row["verdict"], inert(row["lever"], 60)]
+        for row in rows
+    ]
+    lines = ["Levers, largest gain first; rknpu-report levers tells which measurement decided each"]
+    return [*lines, *table(cells, ["gain", "of", "verdict", "lever"], ["right", "left", "left", "left"])]
 
 
 def _why(document: dict[str, Any]) -> list[str]:
