@@ -36,7 +36,7 @@ _PAUSE_S = 0.3
 
 
 @dataclass(frozen=True)
-class Test:
+class Workload:
     """Prefill where ``n_gen`` is 0, decode where ``n_prompt`` is."""
 
     n_prompt: int
@@ -53,7 +53,7 @@ class Test:
 class Result:
     """``samples_ns`` of the repetitions that count; ``discarded`` others were disturbed."""
 
-    test: Test
+    test: Workload
     samples_ns: tuple[int, ...]
     discarded: int
     test_time: str
@@ -78,7 +78,7 @@ def timed(run: Callable[[], None]) -> tuple[int, CpuUse]:
 
 def measure(
     model: Model,
-    test: Test,
+    test: Workload,
     *,
     repetitions: int,
     patience_s: float,
@@ -113,7 +113,7 @@ def measure(
 class _Prepared:
     """A cache filled to the depth, and the tokens of the test."""
 
-    def __init__(self, model: Model, test: Test) -> None:
+    def __init__(self, model: Model, test: Workload) -> None:
         random = np.random.Generator(np.random.PCG64(_SEED))
         tokens = [int(token) for token in random.integers(0, model.n_vocab, test.n_depth + test.n_prompt + test.n_gen)]
         self._model, self._test = model, test

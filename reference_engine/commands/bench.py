@@ -61,7 +61,7 @@ def run(values: argparse.Namespace) -> int:
     if values.repetitions < 1:
         raise UsageError(f"-r is {values.repetitions}; it must be at least 1")
     tests = [
-        benchmark.Test(prompt, gen, depth)
+        benchmark.Workload(prompt, gen, depth)
         for depth in values.n_depth
         for prompt, gen in (*((n, 0) for n in values.n_prompt), *((0, n) for n in values.n_gen))
         if prompt or gen
