@@ -5,14 +5,15 @@
 
 Parameters of its own beside the pipeline's: ``library``; ``verify`` (each product is compared with the emulation's, and
 the first wrong one stops the run with the matmul's name); ``deadline`` in seconds for one matmul; ``domains``, how many
-IOMMU domains may be filled (1: kernel panics were reported with several); ``contexts`` shared or per-weight.
+IOMMU domains may be filled (1: kernel panics were reported with several); ``contexts`` shared or per-weight. The
+weights lie in memory twice: on the device, and in this process, where the first and the third phase need their scales.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -95,8 +96,6 @@ class DeviceBackend(NpuBackend):
         domain = self._domain(weight.name, sum(piece.n_bytes for piece in pieces))
         number = len(self._loaded)
         self._session.load(weight.name, number, pipeline.activation, domain, pieces)
-        if not self._settings.verify:
-            weight = replace(weight, quantized=_gone)
         self._loaded[id(weight)] = Loaded(number, weight)  # the weight is kept, so its id stays its own
         return weight
 
@@ -142,16 +141,16 @@ class DeviceBackend(NpuBackend):
             answer = self._session.run(product, inputs, tiles)
             for i in own:
                 segment = weight.segments[i]
-                found = answer.sums[:, segment.n0 : segment.n1].copy()
-                if self._settings.verify:
-                    self._check(weight, i, prepared[segment.activation], found)
-                sums.append(found)
+                sums.append(answer.sums[:, segment.n0 : segment.n1].copy())
             spent = (answer.prepare_ns, answer.run_ns, answer.collect_ns)
             inside = [before + more for before, more in zip(inside, spent, strict=True)]
+        if self._settings.verify:
+            expected = super().products(weight, prepared)
+            for i, found in enumerate(sums):
+                self._check(weight, i, found, expected[i])
         return sums, (inside[0], inside[1], inside[2])
 
-    def _check(self, weight: NpuWeight, index: int, prepared: PreparedA, found: NDArray[Any]) -> None:
-        (expected,) = NpuBackend.products(self, one_segment(weight, index), [prepared])
+    def _check(self, weight: NpuWeight, index: int, found: NDArray[Any], expected: NDArray[Any]) -> None:
         wrong = np.argwhere(found.view(np.uint8) != expected.view(np.uint8))
         if not wrong.size:
             return
@@ -187,12 +186,6 @@ def make_device_backend(
     return DeviceBackend(pipeline, settings, library, kernels, threads, env=env)
 
 
-def one_segment(weight: NpuWeight, index: int) -> NpuWeight:
-    """The weight cut down to one of its segments, so that its product can be made by itself."""
-    segment = replace(weight.segments[index], activation=0)
-    return replace(weight, segments=(segment,), quantized=lambda _: weight.quantized(index))
-
-
 def _piece(weight: NpuWeight, index: int) -> Piece:
     segment, pipeline = weight.segments[index], weight.pipeline
     n, k = round_up(segment.n1 - segment.n0, pipeline.n_align), round_up(segment.k1 - segment.k0, pipeline.k_align)
@@ -206,7 +199,3 @@ def _piece(weight: NpuWeight, index: int) -> Piece:
         K=k,
         n_bytes=n * k * pipeline.bits // 8,
     )
-
-
-def _gone(index: int) -> NDArray[Any]:
-    raise LookupError(f"segment {index} is in device memory only; verify=on keeps a copy")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from reference_engine.backends.device import DeviceBackend, make_device_backend
+from reference_engine.kernels.library import KernelLibrary, load_library
 from tests.mock.mock_client import BUILD, ROOT
 
 MakeDevice = Callable[..., DeviceBackend]
@@ -26,17 +27,29 @@ def mock_folder() -> Path:
     return Path(BUILD) / "mock"
 
 
+@pytest.fixture(scope="session")
+def kernels() -> KernelLibrary:
+    """The engine's C kernels, built."""
+    if "RKNPU_TEST_BUILD" not in os.environ:
+        command = ["make", "-s", "-C", str(ROOT / "reference_engine" / "kernels"), f"BUILD={BUILD}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    library = load_library(Path(BUILD))
+    assert library is not None
+    return library
+
+
 @pytest.fixture
 def device(tmp_path: Path, mock_folder: Path) -> Iterator[MakeDevice]:
-    """``device(text, version="", **environment)`` makes a device back end on the mock."""
+    """``device(text, version="", kernels=None, **environment)`` makes a device back end on the mock."""
     opened: list[DeviceBackend] = []
 
-    def make(text: str, version: str = "", **environment: str) -> DeviceBackend:
+    def make(text: str, version: str = "", kernels: KernelLibrary | None = None, **environment: str) -> DeviceBackend:
         if "library=" not in text:
             text = f"{text},library={mock_folder / version / 'librknnrt.so'}"
         env = {name: value for name, value in os.environ.items() if not name.startswith("RKNN_MOCK")}
         env |= {"RKNPU_KIT_LOCK": str(tmp_path / "lock"), **environment}
-        opened.append(make_device_backend(text, kernels=None, threads=2, env=env))
+        opened.append(make_device_backend(text, kernels=kernels, threads=2, env=env))
         return opened[-1]
 
     yield make

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole models: logits of the device back end on the mock are the emulation's, and a fault is found by its matmul."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reference_engine.backends import MatmulRecord, make_backend
+from reference_engine.backends.device import DeviceError
+from reference_engine.kernels.library import KernelLibrary
+from reference_engine.model import Model
+from reference_engine.model_cache import find_model
+from tests.device.conftest import MakeDevice
+from tests.device.rows import bits
+from tests.gguf import crafted_gguf as craft
+from tests.gguf.random_models import Recipe
+
+TOKENS = [3, 1, 4, 1, 5, 9, 2, 6]
+NPU_PRESETS = ["w8a8-segment", "w8a8-hadamard", "w8a8-hadamard-rank-one", "w4a4-hadamard-padded", "w16a16"]
+
+
+@pytest.fixture
+def model_file(tmp_path: Path) -> Path:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(Recipe("llama", kind=craft.GGML_Q8_0, layers=2).file())
+    return path
+
+
+def logits(model: Model, tokens: list[int]) -> NDArray[np.float32]:
+    """Of all tokens: a prefill of all but two, and two decode steps."""
+    cache = model.new_cache()
+    parts = [model.forward(tokens[:-2], cache, rows="all"), model.forward(tokens[-2:-1], cache)]
+    parts.append(model.forward(tokens[-1:], cache))
+    return np.concatenate([part.logits for part in parts])
+
+
+@pytest.mark.parametrize("preset", NPU_PRESETS)
+def test_logits_are_the_emulations(device: MakeDevice, kernels: KernelLibrary, model_file: Path, preset: str) -> None:
+    text = f"{preset},k_limit=96"
+    with Model.load(model_file, make_backend(f"npu:{text}", kernels=None), n_ctx=32) as reference:
+        expected = logits(reference, TOKENS)
+    with Model.load(model_file, device(text, kernels=kernels), n_ctx=32, threads=2) as model:
+        assert np.array_equal(bits(logits(model, TOKENS)), bits(expected))
+
+
+def test_a_fault_in_one_run_is_found_in_its_matmul(
+    device: MakeDevice, kernels: KernelLibrary, model_file: Path
+) -> None:
+    """Every matmul of both layers is held against the emulation's on the way; the first that differs is named."""
+    with Model.load(model_file, device("w8a8-per-channel", kernels=kernels), n_ctx=32) as sound:
+        seen: list[MatmulRecord] = []
+        sound.backend.observer = seen.append
+        sound.forward(TOKENS, sound.new_cache())
+    order = [record.name for record in seen]
+    assert len(order) == 15
+    faulty = device("w8a8-per-channel,verify=on", kernels=kernels, RKNN_MOCK_FAULTS="off-by-one:after=1")
+    with Model.load(model_file, faulty, n_ctx=32) as model, pytest.raises(DeviceError) as caught:
+        model.forward(TOKENS, model.new_cache())
+    named = str(caught.value).split(",", maxsplit=1)[0]
+    # A context's first run is sound, and there is one for each core and size: the first matmul that meets one again.
+    used: set[tuple[int, int, int]] = set()
+    for record in seen:
+        contexts = {(core, s.sums.shape[1], s.q.shape[1]) for core, s in enumerate(record.segments)}
+        if contexts & used:
+            break
+        used |= contexts
+    assert named == record.name
+
+
+@pytest.mark.model
+def test_smollm2_on_the_device_is_the_emulation_bit_for_bit(device: MakeDevice, kernels: KernelLibrary) -> None:
+    path = find_model("smollm2")
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("make model was not run")
+        pytest.skip("make model brings the model")
+    tokens = [504, 3575, 282, 4649, 314, 7042]
+    text = "w8a8-per-channel"
+    with Model.load(path, make_backend(f"npu:{text}", threads=2, kernels=kernels), n_ctx=64, threads=2) as model:
+        expected = logits(model, tokens)
+    on_device = device(text, kernels=kernels)
+    with Model.load(path, on_device, n_ctx=64, threads=2) as model:
+        assert np.array_equal(bits(logits(model, tokens)), bits(expected))
+    report = on_device.phase_report()
+    assert report["decode"]["calls"] == 2 * 211  # seven in each of 30 layers, and the head
+    assert report["prefill"]["calls"] == 210 + 1
