@@ -33,7 +33,8 @@ def plain(text: str) -> str:
 
 def _word(word: str, *, first: bool) -> str:
     if _LIVE.search(word):
-        return code(word)
+        # A pipe ends a cell even inside a code span, and may be escaped there in a table alone: it stands outside.
+        return "\\|".join(code(part) if part else "" for part in word.split("|"))
     escaped = _ACTIVE.sub(lambda match: "\\" + match[0], word)
     if first and _OPENS_A_BLOCK.match(word):
         digits = len(word) - len(word.lstrip("0123456789"))
@@ -42,12 +43,12 @@ def _word(word: str, *, first: bool) -> str:
 
 
 def code(text: str) -> str:
-    """A code span that holds ``text``, whatever backticks and pipes are in it."""
+    """A code span that holds ``text``, whatever backticks are in it. A pipe would need more, and only in a table."""
     clean = inert(text)
     runs = [len(run) for run in re.findall(r"`+", clean)]
     fence = "`" * (max(runs, default=0) + 1)
     pad = " " if clean.startswith("`") or clean.endswith("`") else ""
-    return f"{fence}{pad}{clean}{pad}{fence}".replace("|", "\\|")
+    return f"{fence}{pad}{clean}{pad}{fence}"
 
 
 def render_markdown(report: Record) -> str:

@@ -43,8 +43,13 @@ class Trail:
 
 
 def make(report: Record) -> Drawing | Missing:
-    """Trails of the ``shape_limit`` rows that looked for the largest fast K."""
-    found = [(trail, is_valid(row)) for row in _rows(report) if (trail := _trail(row)) is not None]
+    """Trails of the ``shape_limit`` rows that looked for the largest fast K, the first of each type."""
+    by_type: dict[str, tuple[Trail, bool]] = {}
+    for row in _rows(report):
+        trail = _trail(row)
+        if trail is not None:
+            by_type.setdefault(trail.name, (trail, is_valid(row)))
+    found = list(by_type.values())
     trails = [trail for trail, _ in found]
     if not trails:
         return Missing("No row of shape_limit holds the rates over K (level medium finds them).")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html.parser import HTMLParser
 
 TEXT_TAGS = {
@@ -81,8 +82,7 @@ class Taken(HTMLParser):
         self.close()
         if self.open:
             self.problems.append(f"left open: {self.open}")
-        twice = {name for name in self.ids if self.ids.count(name) > 1}
-        self.problems += [f"id given twice: {name}" for name in twice]
+        self.problems += [f"id given twice: {name}" for name, times in Counter(self.ids).items() if times > 1]
         self.problems += [f"link to nowhere: {name}" for name in set(self.targets) - set(self.ids)]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
