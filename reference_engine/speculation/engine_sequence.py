@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from reference_engine.speculation.drafter import SpeculationError
 from reference_engine.speculation.verify import Rows
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from reference_engine.graphs.common import Trace
@@ -47,6 +50,16 @@ class EngineSequence:
 
     def truncate(self, n_past: int) -> None:
         self.cache.truncate(n_past)
+
+    def cache_sha256(self) -> str:
+        """Over every cell of every layer: what a draft must not change."""
+        digest = hashlib.sha256()
+        for index in range(len(self.model.layers)):
+            with contextlib.suppress(LookupError):
+                layer = self.cache.layer(index)
+                for array in (layer.k_codes, layer.k_scales, layer.v_codes, layer.v_scales):
+                    digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+        return digest.hexdigest()
 
     def _check(self, first: int) -> None:
         if self.cache.n_past != first:
