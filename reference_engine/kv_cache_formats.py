@@ -91,7 +91,8 @@ def _encode_q8_0(blocks: F32) -> tuple[Codes, F16]:
 def _encode_q4_0(blocks: F32) -> tuple[Codes, F16]:
     # The value of largest magnitude, the first of equals, with its sign; it becomes code 0, that is -8.
     at = np.abs(blocks).argmax(axis=-1)[..., None]
-    d = (np.take_along_axis(blocks, at, axis=-1) / f32(-8))[..., 0]
+    # ggml starts from +0: a block of zeros of either sign has the scale +0 / -8.
+    d = ((np.take_along_axis(blocks, at, axis=-1) + f32(0)) / f32(-8))[..., 0]
     shifted = blocks * _reciprocal(d)[..., None] + f32(8.5)
     shifted = np.where(shifted >= f32(0), np.where(shifted > f32(15), f32(15), shifted), f32(0))
     nibbles = shifted.astype(np.uint8)
