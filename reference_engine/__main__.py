@@ -23,7 +23,7 @@ from reports.text import inert
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("run", "bench", "inspect", "architectures")
+COMMANDS = ("run", "speculate", "bench", "inspect", "architectures")
 """Names of the commands, in the order of the help text."""
 
 

@@ -153,7 +153,7 @@ def _prompt(values: argparse.Namespace, tokenizer: Tokenizer | None) -> list[int
         return list(values.tokens)
     from reference_engine.tokenizer import TokenizerError  # noqa: PLC0415  not needed for token ids
 
-    text = values.prompt if values.file is None else _read(values.file)
+    text = values.prompt if values.file is None else read_text(values.file)
     try:
         if not values.chat:
             found = tokenizer.encode(text)
@@ -169,7 +169,7 @@ def _prompt(values: argparse.Namespace, tokenizer: Tokenizer | None) -> list[int
     return found
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
     try:
         data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         return data.decode("utf-8")

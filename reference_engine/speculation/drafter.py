@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from reference_engine.errors import EngineError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-class SpeculationError(RuntimeError):
+class SpeculationError(EngineError):
     """A strategy that cannot be used as asked. The sentence says what, and what to do."""
 
 

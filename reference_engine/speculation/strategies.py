@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strategies by llama.cpp's names, with its defaults for what is not asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reference_engine.speculation.draft_model import DraftModel
+from reference_engine.speculation.drafter import Drafter, SpeculationError
+from reference_engine.speculation.ngram_cache import Counts, NgramCache
+from reference_engine.speculation.ngram_cache_file import read_counts
+from reference_engine.speculation.ngram_map import NgramMap
+from reference_engine.speculation.ngram_map_compat import NgramMapCompat
+from reference_engine.speculation.ngram_mod import NgramMod
+from reference_engine.speculation.ngram_simple import NgramSimple
+from reference_engine.speculation.stack import ORDER, Stack
+from reference_engine.speculation.verify import SequenceModel
+
+ALIASES = {"mtp": "draft-mtp", "draft": "draft-simple"}
+
+
+@dataclass(frozen=True)
+class StrategyOptions:
+    """Parameters under llama.cpp's names (``--spec-draft-n-max`` is ``draft_n_max``). None: the strategy's default."""
+
+    draft_n_max: int = 3
+    draft_n_min: int = 0
+    draft_p_min: float = 0.0
+    size_n: int | None = None
+    size_m: int | None = None
+    min_hits: int = 1
+    n_match: int | None = None
+    n_min: int | None = None
+    n_max: int | None = None
+    lookup_cache_static: Path | None = None
+    lookup_cache_dynamic: Path | None = None
+    compat: bool = False
+
+
+def strategy_names(text: str) -> list[str]:
+    """ "mtp,ngram-simple" to llama.cpp's names. SpeculationError for one that is unknown or named twice."""
+    names = [ALIASES.get(name, name) for name in text.split(",")]
+    for name in names:
+        if name not in ORDER:
+            known = ", ".join([*ORDER, *ALIASES])
+            raise SpeculationError(f"there is no strategy {name!r}; known are {known}")
+    if len(set(names)) != len(names):
+        raise SpeculationError(f"a strategy is named twice: {text}")
+    return names
+
+
+def make_stack(
+    names: Sequence[str],
+    options: StrategyOptions,
+    *,
+    draft: Callable[[], SequenceModel] | None = None,
+    mtp: Callable[[], Drafter] | None = None,
+) -> Stack:
+    """Fresh strategies. SpeculationError where one needs a draft model that was not given."""
+    return Stack([_made(name, options, draft, mtp) for name in names])
+
+
+def _made(
+    name: str,
+    o: StrategyOptions,
+    draft: Callable[[], SequenceModel] | None,
+    mtp: Callable[[], Drafter] | None,
+) -> Drafter:
+    if name == "draft-simple":
+        if draft is None:
+            raise SpeculationError("draft-simple needs a draft model: name one with --draft")
+        return DraftModel(draft(), o.draft_n_max, o.draft_n_min, o.draft_p_min)
+    if name == "draft-mtp":
+        if mtp is None:
+            raise SpeculationError("draft-mtp needs a drafter trained on the target (--draft), or a nextn block in it")
+        return mtp()
+    return _ngram(name, o)
+
+
+def _ngram(name: str, o: StrategyOptions) -> Drafter:
+    n, m = o.size_n or 12, o.size_m or 48
+    if name == "ngram-simple":
+        return NgramSimple(n, m, compat=o.compat)
+    if name == "ngram-mod":
+        return NgramMod(o.n_match or 24, 48 if o.n_min is None else o.n_min, o.n_max or 64, compat=o.compat)
+    if name == "ngram-cache":
+        return NgramCache(_counts(o.lookup_cache_static), _counts(o.lookup_cache_dynamic), compat=o.compat)
+    kind = NgramMapCompat if o.compat else NgramMap
+    return kind(n, m, o.min_hits, only_keys=name == "ngram-map-k")
+
+
+def _counts(path: Path | None) -> Counts:
+    return {} if path is None else read_counts(path)
