@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reference_engine.gguf_errors import HASH, UNREADABLE, GgufError, Limits, quoted
 from reference_engine.gguf_file import GgufFile, open_gguf
-from reference_engine.gguf_hparams import HparamCheck, check_hparams
+from reference_engine.gguf_hparams import HparamCheck, Hparams, check_hparams
 from reference_engine.gguf_shapes import check_shapes, unknown_tensors
 from reference_engine.gguf_values import GgufArray, Metadata
 from reference_engine.gguf_vocabulary import TOKENS_KEY
+from reference_engine.npu_inspect import npu_section
 from reports.contract import JsonValue, by_cause, finite
 from reports.text import inert
 
@@ -34,18 +36,27 @@ class Inspection:
 
 
 def inspect(
-    path: Path, *, header_only: bool = False, sha256: str | None = None, limits: Limits | None = None
+    path: Path,
+    *,
+    header_only: bool = False,
+    sha256: str | None = None,
+    limits: Limits | None = None,
+    pipelines: Sequence[str] = (),
+    soc: str = "rk3588",
 ) -> Inspection:
     """Open, check and describe ``path``. What is wrong with the file is in the answer, never raised.
 
     ``sha256``: the publisher's hash of this file in hex, compared in passing. A hash that matches does not stop the
-    structure from being checked: files that were published incomplete have a matching one.
+    structure from being checked: files that were published incomplete have a matching one. ``pipelines``: what of the
+    model goes to the NPU of ``soc`` by each of these; ValueError for one that does not exist.
     """
     document: dict[str, JsonValue] = {}
     problems: list[GgufError] = []
     try:
         with open_gguf(path, header_only=header_only, limits=limits) as model:
-            document, problems = _describe(model)
+            document, problems, hparams = _describe(model)
+            if pipelines:
+                document["npu"] = npu_section(model, hparams, pipelines, soc)
     except GgufError as error:
         problems = [error]
     readable = bool(document)
@@ -64,7 +75,7 @@ def inspect(
     return Inspection(finite(whole), tuple(problems))
 
 
-def _describe(model: GgufFile) -> tuple[dict[str, JsonValue], list[GgufError]]:
+def _describe(model: GgufFile) -> tuple[dict[str, JsonValue], list[GgufError], Hparams | None]:
     check = check_hparams(model)
     shapes = check_shapes(model, check.hparams) if check.hparams else ()
     problems = [*model.warnings, *check.problems, *check.warnings, *shapes]
@@ -84,7 +95,7 @@ def _describe(model: GgufFile) -> tuple[dict[str, JsonValue], list[GgufError]]:
         "tensors_unknown": {"count": len(unknown), "first": list(unknown[:_SHOWN_NAMES])},
         "checked": _covered(model, check),
     }
-    return document, problems
+    return document, problems, check.hparams
 
 
 def _covered(model: GgufFile, check: HparamCheck) -> list[JsonValue]:

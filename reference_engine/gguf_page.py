@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from reference_engine.npu_page import npu_lines
 from reports.text import inert, table, wrapped
 
 _SHOWN_FINDINGS = 20
@@ -22,6 +23,8 @@ def render(document: dict[str, Any], width: int = 100) -> str:
         lines += _hyper_parameters(document)
         lines += _vocabulary(document["vocabulary"])
         lines += _tensors(document, width)
+        if "npu" in document:
+            lines += npu_lines(document["npu"], width)
     return "\n".join(lines) + "\n"
 
 

@@ -8,7 +8,7 @@ limit and along N over the cores; A and C buffers shared by all matmuls of one s
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Union
 
@@ -149,39 +149,44 @@ class NpuPlan:
         """Bytes of weights in device buffers, over all domains."""
         return sum(self.domains)
 
-    @property
-    def _a_buffers(self) -> set[Buffer]:
-        return {key for tensor in self.routed for key in tensor.a_buffers()}
+    def a_bytes(self, M: int, head_rows: int = 1) -> int:
+        """Bytes of all A buffers for ``M`` rows; matmuls of the same sizes share them. The head has ``head_rows``."""
+        return self._bytes(PlannedTensor.a_buffers, M, head_rows)
 
-    @property
-    def _c_buffers(self) -> set[Buffer]:
-        return {key for tensor in self.routed for key in tensor.c_buffers()}
+    def c_bytes(self, M: int, head_rows: int = 1) -> int:
+        """Bytes of all C buffers for ``M`` rows; matmuls of the same sizes share them. The head has ``head_rows``."""
+        return self._bytes(PlannedTensor.c_buffers, M, head_rows)
 
-    def a_bytes(self, M: int) -> int:
-        """Bytes of all A buffers for ``M`` rows; matmuls of the same sizes share them."""
-        rows = bucket_rows(M, self.pipeline.m_bucket)[0]
-        return sum(rows * K * bits // 8 for K, _, bits, _ in self._a_buffers)
-
-    def c_bytes(self, M: int) -> int:
-        """Bytes of all C buffers for ``M`` rows; matmuls of the same sizes share them."""
-        rows = bucket_rows(M, self.pipeline.m_bucket)[0]
-        return sum(rows * N * bits // 8 for N, _, bits, _ in self._c_buffers)
-
-    def contexts(self, Ms: Iterable[int]) -> int:
+    def contexts(self, Ms: Iterable[int], head_rows: int = 1) -> int:
         """Matmul contexts alive after runs with each of ``Ms`` rows; contexts are cached and never freed there."""
-        return self._buckets(Ms) * sum(tensor.pieces for tensor in self.routed)
+        sizes = {(tensor.name, rows) for tensor, rows in self._runs(Ms, head_rows)}
+        pieces = {tensor.name: tensor.pieces for tensor in self.routed}
+        return sum(pieces[name] for name, _ in sizes)
 
-    def descriptors(self, Ms: Iterable[int]) -> int:
+    def descriptors(self, Ms: Iterable[int], head_rows: int = 1) -> int:
         """File descriptors of device memory after runs with each of ``Ms`` rows.
 
         One for each weight and each view of it that a context binds, one for each A and C buffer (rk-llama.cpp; the
         usual limit of 1024 is passed at ``failed to convert handle(1020) to fd``).
         """
-        shared = len(self._a_buffers) + len(self._c_buffers)
-        return len(self.routed) + self._buckets(Ms) * (sum(tensor.pieces for tensor in self.routed) + shared)
+        wanted = tuple(Ms)
+        runs = self._runs(wanted, head_rows)
+        a = {(key, rows) for tensor, rows in runs for key in tensor.a_buffers()}
+        c = {(key, rows) for tensor, rows in runs for key in tensor.c_buffers()}
+        return len(self.routed) + self.contexts(wanted, head_rows) + len(a) + len(c)
 
-    def _buckets(self, Ms: Iterable[int]) -> int:
-        return len({rows for M in Ms for rows in bucket_rows(M, self.pipeline.m_bucket)})
+    def _bytes(self, buffers: Callable[[PlannedTensor], set[Buffer]], M: int, head_rows: int) -> int:
+        keys = {(key, rows) for tensor, rows in self._runs((M,), head_rows) for key in buffers(tensor)}
+        return sum(rows * key[0] * key[2] // 8 for key, rows in keys)
+
+    def _runs(self, Ms: Iterable[int], head_rows: int) -> list[tuple[PlannedTensor, int]]:
+        """Each routed weight with each size of run that it sees: of the head only some rows are computed."""
+        found = []
+        for M in Ms:
+            for tensor in self.routed:
+                own = min(M, head_rows) if tensor.role.layer is None else M
+                found.append((tensor, bucket_rows(own, tensor.pipeline.m_bucket)[0]))
+        return found
 
 
 def plan(

@@ -7,9 +7,12 @@ import argparse
 import json
 from pathlib import Path
 
+from reference_engine.errors import UsageError
 from reference_engine.gguf_errors import LARGE, UNREADABLE, Limits
 from reference_engine.gguf_inspect import Inspection, inspect
 from reference_engine.gguf_page import render
+from reference_engine.npu_inspect import PIPELINES
+from reference_engine.npu_soc import NPU_SOCS
 from reports.contract import EXIT_COULD_NOT_RUN, EXIT_FINDINGS, EXIT_OK
 
 HELP = "what is in a model file, and what is wrong with it"
@@ -25,12 +28,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--large", action="store_true", help="take headers larger than any published today (see NPU-F013)"
     )
     parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="compare with the publisher's hash too")
+    parser.add_argument(
+        "--pipeline",
+        action="append",
+        default=[],
+        metavar="PRESET[,KEY=VALUE]",
+        help="what goes to the NPU by this pipeline; repeatable (default: " + ", ".join(PIPELINES) + ")",
+    )
+    parser.add_argument(
+        "--soc", default="rk3588", metavar="NAME", choices=tuple(NPU_SOCS), help="the NPU meant: " + ", ".join(NPU_SOCS)
+    )
 
 
 def run(values: argparse.Namespace) -> int:
-    """Exit code 0 nothing wrong (warnings allowed), 1 errors found, 3 the file cannot be opened."""
+    """Exit code 0 nothing wrong (warnings allowed), 1 errors found, 2 usage, 3 the file cannot be opened."""
     limits = LARGE if values.large else Limits()
-    result = inspect(values.model, header_only=values.header_only, sha256=values.sha256, limits=limits)
+    try:
+        result = inspect(
+            values.model,
+            header_only=values.header_only,
+            sha256=values.sha256,
+            limits=limits,
+            pipelines=values.pipeline or PIPELINES,
+            soc=values.soc,
+        )
+    except ValueError as error:
+        raise UsageError(f"--pipeline: {error}") from error
     if values.json:
         print(json.dumps(result.document, indent=2, ensure_ascii=True, allow_nan=False))
     else:

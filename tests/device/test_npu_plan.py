@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reference_engine.__main__ import main
 from reference_engine.backends.presets import PRESETS
 from reference_engine.gguf_file import open_gguf
 from reference_engine.gguf_hparams import load_hparams
@@ -146,6 +148,15 @@ def test_buffers_by_hand(tmp_path: Path) -> None:
     assert rank_one.reuse.reason is not None
 
 
+def test_the_head_is_computed_for_the_last_row_only(tmp_path: Path) -> None:
+    raw = header("x", {"output.weight": ((64, 6400), Q8_0), "blk.0.ffn_up.weight": ((64, 96), Q8_0)})
+    found = planned(tmp_path, raw, Wanted(cores=1))
+    assert found.c_bytes(512) == 512 * 4 * 96 + 4 * 6400
+    assert found.c_bytes(512, head_rows=512) == 512 * 4 * (96 + 6400)
+    assert found.contexts([1, 512]) == 3
+    assert found.contexts([1, 512], head_rows=512) == 4
+
+
 def test_a_bias_between_gate_and_up_parts_them(tmp_path: Path) -> None:
     weights = {f"blk.0.ffn_{name}.weight": ((64, 64), Q8_0) for name in ("gate", "up")}
     assert planned(tmp_path, header("x", weights), Wanted()).graph_splits == 3
@@ -235,3 +246,40 @@ def test_planning_does_without_numpy(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program, path], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == (f"{64 * 96}\n", "")
+
+
+def test_inspect_tells_what_goes_to_the_npu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(tiny_models.model("llama", craft.GGML_Q8_0))
+    assert main(["inspect", str(path), "--json", "--pipeline", "w8a8-segment,cores=2", "--soc", "rk3576"]) == 0
+    section = json.loads(capsys.readouterr().out)["npu"]
+    (entry,) = section["pipelines"]
+    assert (section["soc"], entry["cores"], entry["k_limit"], entry["routed"]) == ("rk3576", 2, 4096, 14)
+    assert entry["not_routed"] == [{"reason": "N 8 is no multiple of 32", "count": 1, "first": ["token_embd.weight"]}]
+    assert entry["weight_bytes"] == 2 * (64 * (64 + 32 + 32 + 64) + 3 * 64 * 96)
+    assert entry["graph_splits"] == 2 * 2 * 6 + 1
+    assert main(["inspect", str(path)]) == 0
+    page = capsys.readouterr().out
+    assert "On the NPU of rk3588" in page
+    assert "N 8 is no multiple of 32: token_embd.weight" in page
+
+
+def test_inspect_refuses_a_pipeline_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(tiny_models.model("llama", craft.GGML_Q8_0))
+    assert main(["inspect", str(path), "--pipeline", "w9a9"]) == 2
+    assert "no preset 'w9a9'" in capsys.readouterr().err
+
+
+def test_inspect_without_numpy_tells_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(tiny_models.model("llama", craft.GGML_Q8_0))
+    program = (
+        "import sys; sys.modules['numpy'] = None\n"
+        "from reference_engine.__main__ import main\n"
+        "sys.exit(main(['inspect', sys.argv[1]]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, path], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Nothing wrong found" in done.stdout
+    assert "the table of pipelines cannot be read" in done.stdout
