@@ -82,7 +82,7 @@ class Model:
         self.layers = graph.layer_numbers
         self.ops = make_ops(backend.kernels, threads)
         self.flash, self.gelu_half_table = flash, gelu_half_table
-        self._workspace = Workspace([_shape(hparams, number) for number in self.layers])
+        self._workspace = Workspace([_shape(hparams, number) for number in self.layers], backend.kernels)
         self._positions = np.arange(n_ctx, dtype=np.int32)
 
     @classmethod
@@ -194,6 +194,7 @@ class Model:
         return Forward(logits, hidden)
 
     def close(self) -> None:
+        self._workspace.clear()
         self.backend.close()
         self.file.close()
 
@@ -225,10 +226,11 @@ class Model:
     def _pass(self, tokens: Sequence[int], cache: KvCache, rows: list[int], out: Forward, trace: Trace | None) -> F32:
         """One chunk through all layers; returns the residual stream behind the last one."""
         first, m, graph = cache.n_past, len(tokens), self.graph
+        scratch = self._workspace.at(m)
         run = Run(
             self.ops,
             cache,
-            self._workspace.at(m),
+            scratch,
             first,
             self._positions[first : first + m],
             flash=self.flash,
@@ -237,7 +239,7 @@ class Model:
         )
         # An overflow is found by its result and explained; numpy's warning would say neither where nor why.
         with np.errstate(all="ignore"):
-            x = graph.embed(tokens)
+            x = graph.embed(tokens, scratch[0].x)
             graph.run_layers(x, run)
             if rows:
                 chosen = x if len(rows) == m else np.ascontiguousarray(x[rows])

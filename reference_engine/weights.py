@@ -65,6 +65,8 @@ class Loader:
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
             raise NotFinite(f"Tensor {quoted(name)} holds NaN or Inf at element {bad[0]}: the file is damaged")
+        if self.backend.kernels is not None:
+            self.backend.kernels.pin(values)
         return values
 
     def optional_vector(self, name: str) -> F32 | None:

@@ -16,6 +16,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from reference_engine.kernels.library import KernelLibrary
+
     F32 = NDArray[np.float32]
 
 _KEPT = 16
@@ -37,8 +39,9 @@ class LayerShape:
 class Rows:
     """The arrays of M rows through one layer; ``q``, ``k`` and ``v`` share their memory with ``qkv``."""
 
-    __slots__ = ("attended", "gate_up", "h", "k", "q", "qkv", "v", "y")
+    __slots__ = ("attended", "gate_up", "h", "k", "q", "qkv", "v", "x", "y")
 
+    x: F32  # [M, n_embd] the residual stream
     h: F32  # [M, n_embd] normed input of attention or FFN
     qkv: tuple[F32, F32, F32]  # [M, heads * key], [M, kv_heads * key], [M, kv_heads * value]
     q: F32  # [M, heads, key]
@@ -48,12 +51,15 @@ class Rows:
     gate_up: tuple[F32, F32]  # [M, n_ff] each
     y: F32  # [M, n_embd] what is added to the residual stream
 
+    def arrays(self) -> tuple[F32, ...]:
+        return (self.x, self.h, *self.qkv, self.q, self.k, self.v, self.attended, *self.gate_up, self.y)
+
 
 class Workspace:
     """``at(m)`` gives one :class:`Rows` for each layer; layers of one shape get the same one."""
 
-    def __init__(self, shapes: Sequence[LayerShape]) -> None:
-        self._shapes = tuple(shapes)
+    def __init__(self, shapes: Sequence[LayerShape], kernels: KernelLibrary | None = None) -> None:
+        self._shapes, self._kernels = tuple(shapes), kernels
         self._made: dict[int, tuple[Rows, ...]] = {}
         self._flat: dict[str, F32] = {}
         self._capacity = 0
@@ -64,7 +70,7 @@ class Workspace:
         if made is not None:
             return made
         if m > self._capacity or len(self._made) >= _KEPT:
-            self._made.clear()
+            self.clear()
         if m > self._capacity:
             self._flat.clear()
             self._capacity = m
@@ -74,10 +80,19 @@ class Workspace:
                 by_shape[shape] = self._rows(m, shape)
         made = tuple(by_shape[shape] for shape in self._shapes)
         self._made[m] = made
+        if self._kernels is not None:
+            self._kernels.pin(*(array for rows in by_shape.values() for array in rows.arrays()))
         return made
+
+    def clear(self) -> None:
+        """Forget all views, and their pointers."""
+        if self._kernels is not None:
+            self._kernels.unpin(*(array for made in self._made.values() for rows in made for array in rows.arrays()))
+        self._made.clear()
 
     def _rows(self, m: int, shape: LayerShape) -> Rows:
         rows = Rows()
+        rows.x = self._take("x", m, shape.n_embd)
         rows.h = self._take("h", m, shape.n_embd)
         rows.qkv = (
             self._take("q", m, shape.heads * shape.key),

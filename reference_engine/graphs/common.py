@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from reference_engine.backends import Linear, LinearGroup
     from reference_engine.gguf_hparams import Hparams
+    from reference_engine.kernels.library import KernelLibrary
     from reference_engine.kv_cache import KvCache, KvLayer
     from reference_engine.vector_ops import VectorOps
     from reference_engine.weights import Loader
@@ -39,15 +40,34 @@ class RopeTable:
     """cos and sin of every position, worked out block by block as the context grows; f32 [positions, n_rot / 2]."""
 
     def __init__(
-        self, n_rot: int, base: float, freq_scale: float = 1.0, factors: F32 | None = None, yarn: Yarn | None = None
+        self,
+        n_rot: int,
+        base: float,
+        *,
+        freq_scale: float = 1.0,
+        factors: F32 | None = None,
+        yarn: Yarn | None = None,
+        kernels: KernelLibrary | None = None,
     ) -> None:
         self._tables = functools.partial(
             rope_tables, n_rot=n_rot, base=base, freq_scale=freq_scale, factors=factors, yarn=yarn
         )
         self._cos = self._sin = np.zeros((0, n_rot // 2), dtype=np.float32)
+        self._kernels = kernels
+        self._last_asked = (0, 0)
+        self._last = self._cos, self._sin
 
     def at(self, first: int, m: int) -> tuple[F32, F32]:
-        """Rows ``first`` to ``first + m``, not copied."""
+        """Rows ``first`` to ``first + m``, not copied. Every layer of a pass asks for the same ones."""
+        if (first, m) != self._last_asked:
+            if self._kernels is not None:
+                self._kernels.unpin(*self._last)
+            self._last_asked, self._last = (first, m), self._rows(first, m)
+            if self._kernels is not None:
+                self._kernels.pin(*self._last)
+        return self._last
+
+    def _rows(self, first: int, m: int) -> tuple[F32, F32]:
         known = len(self._cos)
         if first + m > known:
             positions = np.arange(known, max(first + m, 2 * known, _FIRST_POSITIONS), dtype=np.int32)
@@ -194,7 +214,7 @@ class Run:
 class Graph:
     """Embedding, layers, final norm and head of a model; a subclass for each architecture adds its layers."""
 
-    embedding_scale: float | None = None
+    embedding_scale = 1.0
     logit_softcap: float = 0.0
     head_names: tuple[str, ...] = ("output.weight", "token_embd.weight")
 
@@ -218,12 +238,11 @@ class Graph:
         """The ``index``-th loaded layer, on the residual stream x [M, n_embd] in place."""
         raise NotImplementedError
 
-    def embed(self, tokens: Sequence[int]) -> F32:
-        """Rows of the embedding, a new array [M, n_embd]."""
-        x = dequantize_rows(self.embedding, np.asarray(tokens, dtype=np.int64), self.kernels)
-        if self.embedding_scale is not None:
-            np.multiply(x, np.float32(self.embedding_scale), out=x)
-        return x
+    def embed(self, tokens: Sequence[int], out: F32) -> F32:
+        """Rows of the embedding, into ``out`` [M, n_embd]."""
+        rows = dequantize_rows(self.embedding, np.asarray(tokens, dtype=np.int64), self.kernels)
+        np.multiply(rows, np.float32(self.embedding_scale), out=out)
+        return out
 
     def run_layers(self, x: F32, run: Run) -> None:
         run.show("inp_embd", x)
@@ -248,18 +267,25 @@ class Graph:
 
 
 def rope_table(
-    hparams: Hparams, *, base: float | None = None, scaled: bool = True, factors: F32 | None = None
+    load: Loader, *, base: float | None = None, scaled: bool = True, factors: F32 | None = None
 ) -> RopeTable:
     """The table that the hyper-parameters ask for.
 
     ``base``: another one than rope.freq_base. Not ``scaled``: positions as they are, whatever rope.scaling says.
     """
+    hparams = load.hparams
     kind = hparams.values["rope.scaling.type"]
     factor = hparams.number("rope.scaling.factor") if scaled and kind != "none" else 1.0
     yarn = Yarn(hparams.integer("rope.scaling.original_context_length")) if kind == "yarn" else None
     freq_scale = float(np.float32(1) / np.float32(factor))
-    n_rot = hparams.integer("rope.dimension_count")
-    return RopeTable(n_rot, base or hparams.number("rope.freq_base"), freq_scale, factors, yarn)
+    return RopeTable(
+        hparams.integer("rope.dimension_count"),
+        base or hparams.number("rope.freq_base"),
+        freq_scale=freq_scale,
+        factors=factors,
+        yarn=yarn,
+        kernels=load.backend.kernels,
+    )
 
 
 def windows_by_pattern(hparams: Hparams) -> tuple[int, ...]:

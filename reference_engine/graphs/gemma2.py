@@ -46,8 +46,8 @@ class Gemma2Graph(Graph):
         self.logit_softcap = optional_number(hparams, "final_logit_softcapping", 30.0)
         self.score_softcap = optional_number(hparams, "attn_logit_softcapping", 50.0)
         self.q_scale = query_scale(hparams, _LAYERS_OF_27B)
-        self.rope = rope_table(hparams)
-        self.rope_in_window = rope_table(hparams, base=hparams.number("rope.freq_base_swa"))
+        self.rope = rope_table(load)
+        self.rope_in_window = rope_table(load, base=hparams.number("rope.freq_base_swa"))
         self.layers = [LayerWithPostNorms(load, number) for number in load.layers]
 
     @staticmethod

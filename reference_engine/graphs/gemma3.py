@@ -35,8 +35,8 @@ class Gemma3Graph(Graph):
         self.embedding_scale = root(hparams.n_embd)
         self.logit_softcap = optional_number(hparams, "final_logit_softcapping", 0.0)
         self.q_scale = query_scale(hparams, _LAYERS_OF_27B)
-        self.rope = rope_table(hparams)
-        self.rope_in_window = rope_table(hparams, base=hparams.number("rope.freq_base_swa"), scaled=False)
+        self.rope = rope_table(load)
+        self.rope_in_window = rope_table(load, base=hparams.number("rope.freq_base_swa"), scaled=False)
         self.layers = [Layer(load, number) for number in load.layers]
 
     @staticmethod

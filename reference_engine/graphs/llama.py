@@ -34,7 +34,7 @@ class LlamaGraph(Graph):
         # 0 stands for: not given.
         given = optional_number(hparams, "attention.scale", 0.0)
         self.scale = given or inverse_root(hparams.integer("attention.key_length"))
-        self.rope = rope_table(hparams, factors=load.optional_vector("rope_freqs.weight"))
+        self.rope = rope_table(load, factors=load.optional_vector("rope_freqs.weight"))
         self.layers = [Layer(load, number) for number in load.layers]
 
     def run_layer(self, index: int, x: F32, run: Run) -> None:

@@ -27,7 +27,7 @@ class Qwen3Graph(Graph):
     def __init__(self, load: Loader) -> None:
         super().__init__(load)
         self.scale = inverse_root(load.hparams.integer("attention.key_length"))
-        self.rope = rope_table(load.hparams)
+        self.rope = rope_table(load)
         self.layers = [LayerWithHeadNorms(load, number) for number in load.layers]
 
     def run_layer(self, index: int, x: F32, run: Run) -> None:
