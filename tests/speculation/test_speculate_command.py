@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command: table, hash, verdict, exit codes, and one sentence for each mistake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reference_engine.__main__ import main
+from reference_engine.speculation import verify
+from reference_engine.speculation.verify import tokens_sha256
+from tests.gguf.random_models import Recipe
+
+IDS = ",".join(str(n) for n in [5, 9, 20, 7, 3, 11, 2, 30] * 2)
+SMALL = ["--tokens", "40", "--token-ids", IDS, "--threads", "1", "--spec-ngram-size-n", "2", "--spec-ngram-size-m", "6"]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(Recipe("llama").file())
+    return str(path)
+
+
+def test_the_page_has_table_hash_passes_and_verdict(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["speculate", model, *SMALL, "--strategy", "draft,ngram-simple", "--draft", model]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("strategy")
+    assert out.index("ngram-simple ") < out.index("draft-simple ")
+    assert "1.000" in out
+    assert "forward passes: " in out
+    assert "lossless: all 40 tokens of ngram-simple,draft-simple are those of greedy" in out
+
+
+def test_the_document_has_the_same_under_llama_cpps_names(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["speculate", model, *SMALL, "--strategy", "draft-simple", "--draft", model, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["lossless"] is True
+    assert document["greedy"]["sha256"] == tokens_sha256(document["greedy"]["tokens"])
+    assert document["speculative"]["tokens"] == document["greedy"]["tokens"]
+    (row,) = document["statistics"]
+    assert row["n_gen_tokens"] == row["n_acc_tokens"] == sum(row["n_acc_tokens_per_pos"])
+    assert document["speculative"]["passes"] == 10
+    assert document["greedy"]["passes"] == 40
+
+
+@pytest.mark.parametrize("strategy", ["ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache"])
+@pytest.mark.parametrize("backend", ["float", "npu:w8a8-per-channel"])
+def test_every_strategy_is_lossless(
+    strategy: str, backend: str, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mod = ["--spec-ngram-mod-n-match", "2", "--spec-ngram-mod-n-min", "1", "--backend", backend]
+    assert main(["speculate", model, *SMALL, *mod, "--strategy", strategy]) == 0
+    assert "lossless: all 40 tokens" in capsys.readouterr().out
+
+
+def test_a_fault_is_exit_code_1_and_is_explained(
+    model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = verify.accepted
+    monkeypatch.setattr(verify, "accepted", lambda logits, draft, eog: right(logits[::-1], draft, eog))
+    assert main(["speculate", model, *SMALL, "--strategy", "draft", "--draft", model]) == 1
+    out = capsys.readouterr().out
+    assert "NOT lossless: token " in out
+    assert "(bug)" in out
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "sentence"),
+    [
+        (["--strategy", "ngram-map"], 3, "there is no strategy 'ngram-map'"),
+        (["--strategy", "draft,draft-simple"], 3, "named twice"),
+        (["--strategy", "draft"], 3, "needs a draft model"),
+        (["--tokens", "0"], 2, "must be a positive number"),
+        (["--token-ids", "1,x"], 2, "token ids are whole numbers"),
+        (["--strategy", "ngram-cache", "--lookup-cache-static", "/no/such/file"], 3, "cannot read lookup cache"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    more: list[str], code: int, sentence: str, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["speculate", model, *SMALL, *more]) == code
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert "Traceback" not in err
+
+
+def test_a_draft_with_another_vocabulary_is_refused(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.gguf"
+    # Another text for one token, of the same length, so that the file stays as it is.
+    raw = Recipe("llama", seed=2).file()
+    at = raw.rindex(b"\x01\x00\x00\x00\x00\x00\x00\x00", 0, raw.index(b"tokenizer.ggml.token_type"))
+    other.write_bytes(raw[: at + 8] + bytes([raw[at + 8] ^ 1]) + raw[at + 9 :])
+    assert main(["speculate", model, *SMALL, "--strategy", "draft", "--draft", str(other)]) == 3
+    assert "cannot draft for this model: token " in capsys.readouterr().err
