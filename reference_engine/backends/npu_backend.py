@@ -88,7 +88,7 @@ class NpuBackend:
         return self._counters
 
     def linear(self, tensor: GgufTensor) -> Linear:
-        """NonFinite where the weight holds NaN or infinity; ValueError where a sign vector is missing."""
+        """NonFinite where the weight holds NaN or infinity; SignsError where a sign vector is missing."""
         sequence = 0
         if has_route(self.pipeline, tensor.type.name):
             sequence = self._sequence.setdefault(tensor.name, len(self._sequence))

@@ -16,12 +16,18 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from reference_engine.errors import EngineError
+
 Signs = NDArray[np.int8]
+
+
+class SignsError(EngineError):
+    """There is no usable sign vector for a tensor; the message names file and tensor."""
 
 
 class SignProvider(Protocol):
     def __call__(self, name: str, k_op: int) -> Signs:
-        """int8 [k_op], each +1 or -1. ValueError where there is none for that tensor."""
+        """int8 [k_op], each +1 or -1. SignsError where there is none for that tensor."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class SignsFile:
             with np.load(self.path, allow_pickle=False) as file:
                 found = np.asarray(file[name])
         except (OSError, ValueError, KeyError, BadZipFile) as error:
-            raise ValueError(f"{self.path} gives no sign vector for {name}: {error}") from error
+            raise SignsError(f"{self.path} gives no sign vector for {name}: {error}") from error
         if found.shape != (k_op,) or not np.array_equal(np.abs(found.astype(np.int64)), np.ones(k_op, np.int64)):
-            raise ValueError(f"{self.path}: the sign vector of {name} is not {k_op} values of +1 or -1")
+            raise SignsError(f"{self.path}: the sign vector of {name} is not {k_op} values of +1 or -1")
         return found.astype(np.int8)
