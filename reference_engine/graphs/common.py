@@ -126,6 +126,14 @@ class Run:
             self.trace(name, self._layer, h)
         return h
 
+    def add_rms_norm(self, names: tuple[str, str], x: F32, y: F32, weight: F32, eps: float) -> F32:
+        """x += y, then the norm of x: [M, n_embd] -> [M, n_embd], in one call."""
+        h = self.ops.add_rms_norm(x, y, weight, eps, out=self._rows.h)
+        if self.trace is not None:
+            self.trace(names[0], self._layer, x)
+            self.trace(names[1], self._layer, h)
+        return h
+
     def norm_in_place(self, name: str, y: F32, weight: F32, eps: float) -> F32:
         """The same in place, over the last axis: rows [M, n_embd], or each head of [M, heads, key]."""
         self.ops.rms_norm(y, weight, eps, out=y)

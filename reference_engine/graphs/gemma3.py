@@ -54,9 +54,9 @@ class Gemma3Graph(Graph):
         run.scale_in_place("Qcur_scaled", q, self.q_scale)
         attended = run.attention(q, k, v, scale=1.0, window=run.window)
         y = run.linear("attn_out", w.attn_output, attended)
-        run.add("sa_out", x, run.norm_in_place("attn_post_norm", y, w.post_attention_norm, self.eps))
+        y = run.norm_in_place("attn_post_norm", y, w.post_attention_norm, self.eps)
+        h = run.add_rms_norm(("sa_out", "ffn_norm"), x, y, w.ffn_norm, self.eps)
 
-        h = run.rms_norm("ffn_norm", x, w.ffn_norm, self.eps)
         gate, up = run.gate_up(w.gate_up, h)
         y = run.linear("ffn_out", w.ffn_down, run.gelu_mul(gate, up))
         run.add("l_out", x, run.norm_in_place("ffn_post_norm", y, w.post_ffw_norm, self.eps))

@@ -30,9 +30,9 @@ class Qwen2Graph(Graph):
         q, k, v = run.qkv(w.qkv, h)
         run.rope(q, k, self.rope, neox=True)
         attended = run.attention(q, k, v, scale=self.scale)
-        run.add("ffn_inp", x, run.linear("attn_out", w.attn_output, attended))
+        y = run.linear("attn_out", w.attn_output, attended)
+        h = run.add_rms_norm(("ffn_inp", "ffn_norm"), x, y, w.ffn_norm, self.eps)
 
-        h = run.rms_norm("ffn_norm", x, w.ffn_norm, self.eps)
         gate, up = run.gate_up(w.gate_up, h)
         y = run.linear("ffn_out", w.ffn_down, run.silu_mul(gate, up))
         run.add("l_out", x, y)

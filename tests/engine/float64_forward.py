@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,12 @@ F64 = NDArray[np.float64]
 
 
 def forward(recipe: Recipe, tokens: Sequence[int]) -> F64:
-    """Logits [tokens, vocab]."""
+    """Logits [tokens, vocab], read-only."""
+    return _forward(recipe, tuple(tokens))
+
+
+@cache
+def _forward(recipe: Recipe, tokens: tuple[int, ...]) -> F64:
     w = recipe.weights()
     key = {name: value for name, (_, value) in recipe.keys().items()}
     gemma = recipe.architecture.startswith("gemma")
@@ -38,7 +44,9 @@ def forward(recipe: Recipe, tokens: Sequence[int]) -> F64:
     h = normed(x, w["output_norm.weight"])
     logits = h @ w.get("output.weight", w["token_embd.weight"]).T + w.get("output.bias", 0.0)
     cap = key.get("final_logit_softcapping", 30.0 if recipe.architecture == "gemma2" else None)
-    return np.asarray(logits if cap is None else cap * np.tanh(logits / cap))
+    logits = np.asarray(logits if cap is None else cap * np.tanh(logits / cap))
+    logits.flags.writeable = False
+    return logits
 
 
 def attention(
