@@ -60,7 +60,7 @@ def fact_text(fact: dict[str, Any], kind: str) -> list[str]:
     mark = " (assumed)" if fact.get("provenance") == "assumed" else ""
     try:
         lines = _WRITERS[kind](value)
-    except (TypeError, ValueError, KeyError, AttributeError):
+    except (TypeError, ValueError, LookupError, AttributeError):
         lines = [str(value)]  # a report from elsewhere may hold any shape; it is shown as it is
     return [f"{lines[0]}{mark}", *lines[1:]] if lines else ["none"]
 
