@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from reports.page_baselines import published
 from reports.page_claims import claim_rows
 from reports.page_dtypes import type_matrix
 from reports.page_groups import NumberTable
@@ -55,6 +56,7 @@ def render_markdown(report: Record) -> str:
     """The whole page, ending with a newline."""
     page = page_of(report)
     lines = [*_head(page), *_findings(page.findings), *_facts(page), *_types(report), *_claims(report)]
+    lines += _published(report)
     for table in page.tables:
         lines += _numbers(table)
     lines += _steps(page)
@@ -129,6 +131,18 @@ def _claims(report: Record) -> list[str]:
         "",
         *_table(("verdict", "claim", "here", "source"), rows),
     ]
+
+
+def _published(report: Record) -> list[str]:
+    found = published(report)
+    title = ["", "## Beside published figures", ""]
+    if found.why_not:
+        return [*title, f"Not compared: {plain(found.why_not)}"]
+    rows = [
+        (row.word, plain(row.what), plain(row.here), plain(row.published), plain("; ".join((row.sentence, *row.why))))
+        for row in found.rows
+    ]
+    return [*title, *_table(("", "measurement", "here", "published", "which means"), rows)]
 
 
 def _numbers(table: NumberTable) -> list[str]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reports.page_baselines import published
 from reports.page_claims import claim_rows
 from reports.page_dtypes import type_matrix
 from reports.page_model import SIMULATED_LINE, page_of
@@ -44,6 +45,7 @@ def render_html(report: Record, model: ModelLayers | None = None) -> str:
         plots=_with_markup(report, model),
         matrix=type_matrix(report),
         claims=claim_rows(report),
+        published=published(report),
         facts=fact_sources(report),
         sources=sources,
         methods=methods,

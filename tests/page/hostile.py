@@ -41,7 +41,7 @@ TEXTS: tuple[str, ...] = (
 )
 VALUES: tuple[Any, ...] = (
     *TEXTS,
-    *(None, True, False, 0, -1, 1, 3.5, 10**30, -(10**4000), 1e308, -1e308, 5e-324, 1e15, 2**63, -0.0),
+    *(None, True, False, 0, -1, 1, 3.5, 10**30, -(10**39), 1e308, -1e308, 5e-324, 1e15, 2**63, -0.0),
     *([], {}, [[]], [None], [{}], {"a": None}, [MARK] * 50, {MARK: MARK}, {"min": MARK, "median": -1, "max": 1e300}),
     *(_deep(12), _deep(300)),
     *("passed", "failed", "2026-11-30T12:00:00.000Z"),

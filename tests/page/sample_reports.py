@@ -172,6 +172,7 @@ def board_report() -> Report:
         },
         "facts": {
             "soc.name": _fact("RK3588", "/proc/device-tree/compatible"),
+            "npu.stack": _fact("vendor", "/sys/bus/platform/devices"),
             "cpu.clusters": _fact(clusters, "/sys/devices/system/cpu/cpufreq"),
             "ddr.theoretical_gbps": _fact(51.2, "clock and width", "assumed"),
             "npu.clock_now_hz": _fact(1000000000, "/sys/class/devfreq/fdab0000.npu/cur_freq"),

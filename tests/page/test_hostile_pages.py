@@ -115,7 +115,7 @@ def test_hostile_names_come_out_as_text_in_plots() -> None:
 
 
 def test_numbers_at_the_ends_of_the_range_are_drawn_or_left_out() -> None:
-    for number in (5e-324, 1e-15, 1e15, -1.0, 10**400):
+    for number in (5e-324, 1e-15, 1e15, -1.0, 10**39):
         report = small_report()
         for row in report["measurements"]:
             row["median"] = number

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A board beside published figures, for a page: each figure in words, with the row that was held against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reports.baselines import BaselineRow, Explanation, compare_with_baselines, why_not_compared
+from reports.page_groups import UNITS
+from reports.page_provenance import row_anchor, row_index
+from reports.page_reading import Record, words
+from reports.shape import misshapen
+
+_TONES = {"in range": "good", "below": "error", "above": "warning", "differs": "warning"}
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One published figure and what this board has. ``anchor`` leads to the measured row; ``why`` are the conditions
+    that may explain a difference."""
+
+    word: str
+    tone: str
+    what: str
+    here: str
+    published: str
+    sentence: str
+    why: tuple[str, ...]
+    source: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class Published:
+    """``why_not`` says why nothing was compared; empty where something was."""
+
+    why_not: str
+    rows: tuple[PublishedRow, ...]
+
+
+def published(report: Record) -> Published:
+    """Every measurement that has a published figure of its SoC, those out of range first."""
+    problem = misshapen(report)
+    if problem is not None:
+        return Published(f"not every part of the report is of its kind: {words(problem, 200)}.", ())
+    if not report["measurements"]:
+        return Published("nothing was measured.", ())
+    why = why_not_compared(report)
+    if why is not None:
+        return Published(words(why, 300), ())
+    rows = tuple(_row(row, report) for row in compare_with_baselines(report))
+    return Published("" if rows else "none of the measurements has a published figure of this SoC.", rows)
+
+
+def _row(row: BaselineRow, report: Record) -> PublishedRow:
+    asked = ", ".join(f"{words(key, 30)} {words(value, 40)}" for key, value in row.asked.items() if key != "type")
+    unit = UNITS.get(row.unit, words(row.unit, 20))
+    span = f"{row.low:.4g}" if row.low == row.high else f"{row.low:.4g} to {row.high:.4g}"
+    invalid = [f"not valid here: {words('; '.join(row.reasons), 200)}"] if not row.valid else []
+    return PublishedRow(
+        word=words(row.word, 20),
+        tone=_TONES.get(row.word, "warning"),
+        what=f"{words(row.name, 60)}: {asked}" if asked else words(row.name, 60),
+        here=f"{row.measured:.4g} {unit}",
+        published=f"{span} {unit}",
+        sentence=words(row.sentence, 300),
+        why=(*(_explained(each) for each in row.explanations), *invalid),
+        source=words(f"{row.source}, {row.date or 'no date'}: {row.conditions}", 400),
+        anchor=_anchor(row, report),
+    )
+
+
+def _explained(each: Explanation) -> str:
+    if each.factor is None:
+        share = "effect unknown"
+    elif each.factor[0] == each.factor[1]:
+        share = f"leaves {each.factor[0]:.0%}"
+    else:
+        share = f"leaves {each.factor[0]:.0%} to {each.factor[1]:.0%}"
+    return words(f"{each.condition}: {share} ({each.source})", 400)
+
+
+def _anchor(row: BaselineRow, report: Record) -> str:
+    for index, measured in row_index(report):
+        same = measured.get("name") == row.name and measured.get("median") == row.measured
+        if same and measured.get("parameters") == row.parameters:
+            return row_anchor(index)
+    return ""
