@@ -8,6 +8,7 @@ arrays of their own, so that attention reads each without gaps; a row costs the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -132,7 +133,7 @@ def hadamard(x: F32, block: int) -> F32:
     Scaled by 1/sqrt(block) in f32 first, then butterflies of distance 1, 2, 4, ... as ggml's own transform does it.
     The matrix is symmetric and its own inverse.
     """
-    y = x.reshape(-1, block) * (f32(1) / np.sqrt(f32(block)))
+    y = x.reshape(-1, block) * (f32(1) / f32(math.sqrt(block)))
     step = 1
     while step < block:
         pairs = y.reshape(-1, block // (2 * step), 2, step)
