@@ -23,7 +23,7 @@ from reports.text import inert
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = ("run", "speculate", "bench", "inspect", "architectures")
+COMMANDS = ("run", "speculate", "bench", "compare", "inspect", "architectures")
 """Names of the commands, in the order of the help text."""
 
 
@@ -38,6 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refused(error, EXIT_USAGE)
     except (EngineError, GgufError, MissingPackage, NoDequantizer) as error:
         return _refused(error, EXIT_COULD_NOT_RUN)
+    except MemoryError as error:
+        said = f" ({error})" if str(error) else ""
+        return _refused(
+            EngineError(f"there is not enough memory{said}: take fewer --layers or a smaller --ctx"), EXIT_COULD_NOT_RUN
+        )
     except BrokenPipeError:
         # The reader of our output went away (a pager was left).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -93,6 +93,7 @@ class Model:
         *,
         n_ctx: int = 0,
         layers: range | None = None,
+        head: bool = True,
         kv: KvOptions | None = None,
         threads: int = 1,
         gelu_half_table: bool = False,
@@ -102,7 +103,8 @@ class Model:
         """Check the file and give its weights to ``backend``.
 
         ``n_ctx`` 0: the model's own context length. ``layers``: these alone are loaded and run, between embedding and
-        head. ``gelu_half_table``: GELU as ggml's CPU back end computes it, through a table of 16-bit floats.
+        head. Without ``head`` there are hidden states and no logits. ``gelu_half_table``: GELU as ggml's CPU back end
+        computes it, through a table of 16-bit floats.
         GgufError for a file that cannot be run, UsageError for layers or a context it does not have, NotFinite.
         """
         file = source if isinstance(source, GgufFile) else open_gguf(source)
@@ -110,7 +112,7 @@ class Model:
             hparams = load_hparams(file)
             chosen = _chosen_layers(hparams, layers)
             _refuse_unsound(file, hparams, chosen)
-            loader = Loader(file, hparams, backend, chosen, progress)
+            loader = Loader(file, hparams, backend, chosen, head=head, progress=progress)
             try:
                 graph = graph_of(hparams.architecture)(loader)
             except NonFinite as error:
@@ -174,7 +176,7 @@ class Model:
                 f"The context is full: {start} of {self.n_ctx} positions are taken and {len(tokens)} more are needed; "
                 "nothing is shifted or dropped to make room. Start with a larger context or a shorter text"
             )
-        logits = np.empty((len(wanted), self.n_vocab), dtype=np.float32)
+        logits = np.empty((len(wanted), self.n_vocab if self.graph.head else 0), dtype=np.float32)
         hidden = np.empty((len(wanted), self.n_embd), dtype=np.float32)
         done = 0
         try:

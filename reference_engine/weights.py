@@ -33,9 +33,17 @@ class Loader:
     """What a graph is built from. GgufError for a tensor that is not there, NotFinite for NaN or Inf in a vector."""
 
     def __init__(
-        self, model: GgufFile, hparams: Hparams, backend: Backend, layers: range, progress: Progress | None = None
+        self,
+        model: GgufFile,
+        hparams: Hparams,
+        backend: Backend,
+        layers: range,
+        *,
+        head: bool = True,
+        progress: Progress | None = None,
     ) -> None:
         self.hparams = hparams
+        self.head = head
         self.backend = backend
         self.layers = layers
         self._tensors = model.tensors

@@ -8,6 +8,7 @@ b11434), so that a trace can be laid beside one of its.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -227,6 +228,7 @@ class Graph:
     head_names: tuple[str, ...] = ("output.weight", "token_embd.weight")
 
     def __init__(self, load: Loader) -> None:
+        """The head stays out where the loader is told to leave it."""
         self.eps = load.hparams.number("attention.layer_norm_rms_epsilon")
         self.kernels = load.backend.kernels
         self.embedding = load.tensor("token_embd.weight")
@@ -234,8 +236,10 @@ class Graph:
         windows = self.windows(load.hparams)
         self.layer_numbers = tuple(load.layers)
         self.layer_windows = tuple(windows[number] for number in load.layers)
-        name = next(name for name in self.head_names if load.has(name))
-        self.head: Linear = load.linear(name, bias_of="output.weight")
+        self.head: Linear | None = None
+        if load.head:
+            name = next(name for name in self.head_names if load.has(name))
+            self.head = load.linear(name, bias_of="output.weight")
 
     @staticmethod
     def windows(hparams: Hparams) -> tuple[int, ...]:
@@ -266,7 +270,9 @@ class Graph:
         return out
 
     def logits(self, hidden: F32, run: Run, out: F32) -> F32:
-        """[rows, n_embd] -> [rows, n_vocab] into ``out``."""
+        """[rows, n_embd] -> [rows, n_vocab] into ``out``; without a head [rows, 0]."""
+        if self.head is None:
+            return out
         self.head(hidden, out)
         if self.logit_softcap:
             run.ops.softcap(out, self.logit_softcap, out=out)
@@ -307,10 +313,10 @@ def optional_number(hparams: Hparams, suffix: str, default: float) -> float:
 
 
 def inverse_root(n: int) -> float:
-    """1 / sqrt(n) in f32: both steps are correctly rounded everywhere."""
-    return float(np.float32(1) / np.sqrt(np.float32(n)))
+    """1 / sqrt(n) in f32."""
+    return float(np.float32(1) / np.float32(math.sqrt(n)))
 
 
 def root(n: int) -> float:
-    """sqrt(n) in f32."""
-    return float(np.sqrt(np.float32(n)))
+    """sqrt(n) in f32, through f64: NumPy's own f32 root on 32-bit Arm is an estimate refined, not rounded (1.24.2)."""
+    return float(np.float32(math.sqrt(n)))
