@@ -11,8 +11,8 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from html import escape
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape
 
 from reports.text import inert
 
