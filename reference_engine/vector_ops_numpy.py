@@ -60,7 +60,7 @@ class NumpyOps:
             lanes = lanes[:, :4] + lanes[:, 4:]
             lanes = lanes[:, :2] + lanes[:, 2:]
             mean = ((lanes[:, :1] + lanes[:, 1:]) / np.float64(n)).astype(np.float32)
-            # The root goes through f64, which rounds to the same f32: NumPy's own f32 root on 32-bit Arm is not rounded.
+            # The root goes through f64, which rounds to the same f32: NumPy's own on 32-bit Arm is not rounded.
             root = np.sqrt((mean + f32(eps)).astype(np.float64)).astype(np.float32)
             y = rows * (f32(1) / root)
             if weight is not None:
