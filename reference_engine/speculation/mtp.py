@@ -37,8 +37,8 @@ class MtpHead(Protocol):
     def decode(self, tokens: Sequence[int], hidden: F32, first: int, *, head: int = 0) -> tuple[F32, F32]:
         """``tokens`` at positions ``first`` and on, each with the hidden state [M, n_embd] of the position before it.
 
-        Logits [n_vocab] of the last one and hidden states [M, n_embd]. A head with memory of its own forgets what it has
-        from ``first`` on and appends.
+        Logits [n_vocab] of the last one and hidden states [M, n_embd]. A head with memory of its own forgets what it
+        has from ``first`` on and appends.
         """
 
     def truncate(self, n_past: int) -> None:

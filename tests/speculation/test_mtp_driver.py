@@ -102,7 +102,7 @@ def test_chained_heads_draft_no_more_tokens_than_heads_and_begin_anew_for_each()
     head.calls.clear()
     draft = mtp.draft(Round(PROMPT[:-1], PROMPT[-1], 10))
     assert [(call[0], call[2], call[3]) for call in head.calls] == [([6], 3, 0), ([6, draft[0]], 3, 1)]
-    assert head.calls[1][1] == [3.0, -4.0]
+    assert head.calls[1][1] == [3.0, -2.0]
 
 
 @pytest.mark.parametrize("accepted", [0, 1, 2, 3])
