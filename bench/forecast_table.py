@@ -24,7 +24,7 @@ from typing import Any
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP))  # this is run as a script too
 
-from bench.forecast_header import Dimensions, write_header  # noqa: E402
+from bench.forecast_cases.header import Dimensions, write_header  # noqa: E402
 from reference_engine.gguf_file import GgufFile, open_gguf  # noqa: E402
 from reference_engine.gguf_hparams import check_hparams  # noqa: E402
 from reference_engine.speculation.cost import (  # noqa: E402

@@ -17,6 +17,8 @@ from reports.forecast.quantity import Quantity, sampled, unknown
 INT8, FP16, INT4 = 2, 1, 10
 """Matmul types of the runtime that the pipelines run on (rknn_matmul_api.h)."""
 
+MOST_CORES = 8
+
 Row = Mapping[str, Any]
 
 
@@ -75,10 +77,10 @@ class Board:
     def cores(self) -> int:
         """NPU cores that were measured together; 1 where only one was."""
         counts = [
-            int(count)
+            int(number(row["parameters"].get("contexts")) or 0)
             for name in ("npu_stream", "core_scaling")
             for row in self.rows(name)
-            if (count := number((row.get("parameters") or {}).get("contexts"))) is not None
+            if 1 <= (number((row.get("parameters") or {}).get("contexts")) or 0) <= MOST_CORES
         ]
         return max(counts, default=1)
 

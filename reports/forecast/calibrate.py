@@ -84,9 +84,10 @@ def _slope(rows: Sequence[BenchRow], layers: Sequence[AttentionLayer]) -> Quanti
         if apart <= 0:
             continue
         slow, fast = seconds(many) / float(tokens[many]), seconds(few) / float(tokens[few])
-        if slow.value is None or fast.value is None or slow.value <= fast.value:
+        if slow.value is None or fast.value is None or (slow.low or 0.0) <= (fast.high or 0.0):
+            # Samples that overlap do not tell the two apart.
             continue
-        low = max(0.0, (slow.low or 0.0) - (fast.high or 0.0))
+        low = (slow.low or 0.0) - (fast.high or 0.0)
         high = (slow.high or 0.0) - (fast.low or 0.0)
         sources = (*slow.sources, *fast.sources)
         readings.append(Quantity((slow.value - fast.value) / apart, low / apart, high / apart, sources))

@@ -14,6 +14,9 @@ from reports.forecast.npu_rate import NpuRate
 from reports.forecast.passes import Model
 from reports.forecast.quantity import Quantity, exact, larger, unknown
 
+_NEVER = 1e15
+"""Weights of no matmul."""
+
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 
 
@@ -54,7 +57,7 @@ def crossover(model: Model, bytes_per_weight: float, side: int) -> Crossover:
         return Crossover(None, None, side, "unknown", missing)
     weights: float | None = None
     if cpu.value > npu.value and (fixed := board.fixed().value) is not None:
-        weights = fixed / (cpu.value - npu.value)
+        weights = min(fixed / (cpu.value - npu.value), _NEVER)
         why = f"decode: the NPU is faster for matmuls of more than {weights / 1e6:.2f} million weights"
     else:
         why = (

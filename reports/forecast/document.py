@@ -17,7 +17,7 @@ from reports.forecast.crossover import crossover
 from reports.forecast.memory import BATCH_ROWS, kv_table, needs
 from reports.forecast.npu_rate import NpuRate
 from reports.forecast.passes import ATTENTION, Host, Model
-from reports.forecast.pipelines import KINDS, NOTES, STANDARD, ForecastPipeline, with_cores
+from reports.forecast.pipelines import KINDS, NOTES, STANDARD, ForecastPipeline, to_plan
 from reports.forecast.quantity import exact
 from reports.forecast.speculate import speculation
 from reports.forecast.work import Work, work_of
@@ -67,14 +67,15 @@ def soc_of(board: Board, asked: str | None) -> str:
 
 @dataclass
 class Case:
-    """One model on one board, as asked. ``plans`` by pipeline and cores, and ``host``, are worked out once."""
+    """One model on one board, as asked. ``plans``, ``works`` and ``host`` are worked out once."""
 
     board: Board
     model: GgufFile
     check: HparamCheck
     asked: Asked
     soc: str
-    plans: dict[tuple[str, int], tuple[NpuPlan, Work]] = field(default_factory=dict)
+    plans: dict[ForecastPipeline, NpuPlan] = field(default_factory=dict)
+    works: dict[tuple[ForecastPipeline, bool], Work] = field(default_factory=dict)
     host: Host | None = None
 
     @property
@@ -83,15 +84,17 @@ class Case:
         return [*self.board.cpu_sets()] or [None]
 
     def planned(self, pipeline: ForecastPipeline, cores: int) -> tuple[NpuPlan, Work]:
-        key = (pipeline.name, cores)
-        if key not in self.plans:
+        wanted = to_plan(pipeline, cores)
+        if wanted not in self.plans:
             try:
-                planned = plan(self.model, self.check.hparams, with_cores(pipeline, cores), self.soc)
+                self.plans[wanted] = plan(self.model, self.check.hparams, wanted, self.soc)
             except ValueError as error:
                 raise CannotForecast(f"{inert(error, 200)}; name the SoC with --soc") from error
-            work = work_of(self.model, self.check.hparams, planned, fused=pipeline.fused)
-            self.plans[key] = (planned, work)
-        return self.plans[key]
+        planned = self.plans[wanted]
+        key = (wanted, pipeline.fused)
+        if key not in self.works:
+            self.works[key] = work_of(self.model, self.check.hparams, planned, fused=pipeline.fused)
+        return planned, self.works[key]
 
     def most(self, pipeline: ForecastPipeline) -> int:
         """The most cores that the report and the pipeline have."""

@@ -8,10 +8,14 @@ that would tell. Arithmetic keeps the state: an unknown factor makes an unknown 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from reports.contract import JsonValue
+
+_LEAST = 1e-300
+"""What one is not divided by."""
 
 _TAIL = 0.1
 """Share of the samples that may lie outside of the interval at each end."""
@@ -58,7 +62,7 @@ class Quantity:
         if self.value is None:
             return self
         low, high = _ends(self)
-        if low <= 0:
+        if low <= _LEAST:
             return unknown(*(f"{source} (its interval reaches 0)" for source in self.sources or ("a rate",)))
         return replace(self, value=1 / self.value, low=1 / high, high=1 / low)
 
@@ -100,7 +104,9 @@ def unknown(*missing: str) -> Quantity:
 
 def sampled(value: float, samples: Sequence[float], source: str) -> Quantity:
     """A median with the interval that 80 % of its samples lie in; of fewer than ten samples, all of them."""
-    ordered = sorted(samples)
+    if not math.isfinite(value):
+        return unknown(f"{source} (out of range)")
+    ordered = sorted(filter(math.isfinite, samples))
     low, high = (_quantile(ordered, _TAIL), _quantile(ordered, 1 - _TAIL)) if ordered else (value, value)
     return Quantity(value, min(low, value), max(high, value), (source,))
 
@@ -150,6 +156,8 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def _joined(left: Quantity, right: Quantity, value: float, low: float, high: float) -> Quantity:
+    if not all(map(math.isfinite, (value, low, high))):
+        return unknown(*(f"{source} (out of range)" for source in (*left.sources, *right.sources)))
     sources, omitted = _once((*left.sources, *right.sources)), _once((*left.omitted, *right.omitted))
     return Quantity(value, low, high, sources, (), omitted)
 

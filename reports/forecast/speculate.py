@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reference_engine.speculation.cost import Average, Costs, break_even, tokens_per_second
-from reports.contract import JsonValue
+from reports.contract import JsonValue, finite
 from reports.forecast.passes import Model
 from reports.forecast.quantity import Quantity, exact
 
@@ -41,6 +41,8 @@ def speculation(model: Model, draft_bytes: int | None) -> dict[str, JsonValue]:
     missing = tuple(dict.fromkeys(name for each in (decode, *verify.values()) for name in each.missing))
     rows: list[JsonValue] = []
     notes: list[JsonValue] = []
+    if draft_bytes is None:
+        notes.append("a draft model or MTP head: unknown; name its file with --draft")
     for drafter in drafters(model, draft_bytes):
         notes.append(f"{drafter.name}: {drafter.note}")
         for n in LENGTHS:
@@ -61,4 +63,5 @@ def _row(drafter: Drafter, n: int, decode: Quantity, verify: Quantity) -> JsonVa
     costs = Costs(decode.value, lambda _: seconds, drafter.token.value)
     least = break_even(costs, n)
     rates: dict[str, JsonValue] = {str(a): tokens_per_second(costs, Average(a), n) for a in ACCEPTANCES}
-    return {**row, "break_even": least, "never": least is None, "rates": rates, "verify_s": seconds, "missing": []}
+    told = {**row, "break_even": least, "never": least is None, "rates": rates, "verify_s": seconds, "missing": []}
+    return told if finite(told) == told else {**row, "missing": ["times within the range of numbers"]}

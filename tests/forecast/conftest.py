@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.forecast_header import Dimensions, write_header
+from bench.forecast_cases.header import Dimensions, write_header
 from reference_engine.gguf_file import GgufFile, open_gguf
 
 SMALL = Dimensions(layers=4, embd=1024, ff=4096, heads=16, kv_heads=4, head_dim=64, vocab=32000, tied=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench.forecast_header import Dimensions, write_header
+from bench.forecast_cases.header import Dimensions, write_header
 from reports.__main__ import main
 from tests.forecast import made_reports as made
 from tests.forecast.conftest import SMALL

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench.forecast_header import Dimensions, write_header
+from bench.forecast_cases.header import Dimensions, write_header
 from reference_engine.gguf_file import GgufFile, open_gguf
 from reports.forecast.document import Asked, CannotForecast, case_of, forecast
 from reports.forecast.page import render, tps
@@ -83,7 +83,7 @@ def test_a_runtime_that_keeps_the_pass_on_the_npu_is_an_estimate(small: GgufFile
 
 
 def test_slower_cpus_give_a_slower_prompt_and_pinning_is_ranked(small: GgufFile) -> None:
-    document = forecast(made.report(), small, W8A8)
+    document: Any = forecast(made.report(), small, W8A8)
     fast, slow = (rates(document, cores=3, cpus=cpus)["prefill_tps"]["value"] for cpus in ("4-7", "0-3"))
     assert fast > 1.05 * slow
 
@@ -98,7 +98,7 @@ def test_slower_cpus_give_a_slower_prompt_and_pinning_is_ranked(small: GgufFile)
 def test_without_a_measurement_the_rate_is_unknown_by_its_name(
     small: GgufFile, name: str, parameters: dict[str, Any], missing: str
 ) -> None:
-    document = forecast(made.report(made.without(name, **parameters)), small, W8A8)
+    document: Any = forecast(made.report(made.without(name, **parameters)), small, W8A8)
     row = rates(document, cores=3, cpus="4-7")
     assert row["decode_tps"]["value"] is None
     assert missing in row["decode_tps"]["missing"]
@@ -107,16 +107,16 @@ def test_without_a_measurement_the_rate_is_unknown_by_its_name(
 
 
 def test_an_empty_report_gives_no_figure_at_all(small: GgufFile) -> None:
-    document = forecast(made.report([]), small, Asked())
+    document: Any = forecast(made.report([]), small, Asked())
     assert document["rates"]
-    for row in document["rates"]:  # type: ignore[union-attr]
-        assert row["decode_tps"]["value"] is None  # type: ignore[index,call-overload]
-        assert row["prefill_tps"]["value"] is None  # type: ignore[index,call-overload]
+    for row in document["rates"]:
+        assert row["decode_tps"]["value"] is None
+        assert row["prefill_tps"]["value"] is None
     assert "unknown" in render(document)
 
 
 def test_a_part_that_only_adds_time_leaves_a_bound(small: GgufFile) -> None:
-    document = forecast(made.report(made.without("run_cost", part="sync")), small, W8A8)
+    document: Any = forecast(made.report(made.without("run_cost", part="sync")), small, W8A8)
     row = rates(document, cores=3, cpus="4-7")
     assert row["decode_tps"]["state"] == "bound"
     assert "run_cost sync to_device" in row["decode_tps"]["omitted"]
@@ -135,21 +135,21 @@ def test_a_wider_spread_of_samples_widens_the_interval(small: GgufFile) -> None:
 
 def test_a_simulated_report_marks_the_forecast(small: GgufFile) -> None:
     report = {**made.report(), "simulated": True, "simulation": {"persona": "rk3588"}}
-    document = forecast(report, small, W8A8)
+    document: Any = forecast(report, small, W8A8)
     assert document["simulated"] is True
     assert render(document).count("SIMULATED") == 2
     assert "SIMULATED" not in render(forecast(made.report(), small, W8A8))
 
 
 def test_depth_without_a_measured_attention_is_a_bound_that_falls(small: GgufFile) -> None:
-    depths = forecast(made.report(), small, W8A8)["depths"]
-    told = [row["decode_tps"] for row in depths]  # type: ignore[union-attr,index,call-overload]
-    values = [each["value"] for each in told]  # type: ignore[index,call-overload]
+    depths: Any = forecast(made.report(), small, W8A8)["depths"]
+    told = [row["decode_tps"] for row in depths]
+    values = [each["value"] for each in told]
     assert values == sorted(values, reverse=True)
     seconds = [1 / value for value in values]
     read = SMALL.layers * 2 * SMALL.kv_heads * SMALL.head_dim * 2 * 4096 / made.READ
     assert seconds[1] - seconds[0] == pytest.approx(read, rel=0.02)
-    assert ATTENTION in told[1]["omitted"]  # type: ignore[index,call-overload]
+    assert ATTENTION in told[1]["omitted"]
 
 
 def bench_row(small: GgufFile, **fields: Any) -> BenchRow:
@@ -168,12 +168,12 @@ def test_a_llama_bench_file_at_two_depths_brings_attention_that_gives_its_own_ra
         bench_row(small, n_gen=128, avg_ts=1 / shallow, samples_ts=(1 / shallow,)),
         bench_row(small, n_gen=128, n_depth=4096, avg_ts=1 / deep, samples_ts=(1 / deep,)),
     )
-    document = forecast(made.report(), small, Asked(forecast_pipelines("w8a8"), bench=rows))
-    told = [row["decode_tps"] for row in document["depths"]]  # type: ignore[union-attr,index,call-overload]
-    seconds = [1 / each["value"] for each in told]  # type: ignore[index,call-overload]
+    document: Any = forecast(made.report(), small, Asked(forecast_pipelines("w8a8"), bench=rows))
+    told = [row["decode_tps"] for row in document["depths"]]
+    seconds = [1 / each["value"] for each in told]
     assert seconds[1] - seconds[0] == pytest.approx(deep - shallow, rel=0.02)
     assert seconds[0] == pytest.approx(shallow, rel=0.03)
-    assert told[1]["omitted"] == []  # type: ignore[index,call-overload]
+    assert told[1]["omitted"] == []
 
 
 def test_the_hosts_cost_and_slower_batches_are_found_again(small: GgufFile) -> None:
@@ -204,13 +204,14 @@ def test_the_hosts_cost_and_slower_batches_are_found_again(small: GgufFile) -> N
 
 def test_rows_of_another_model_bring_nothing_of_this_one(small: GgufFile) -> None:
     rows = (bench_row(small, n_gen=128, n_params=5), bench_row(small, n_gen=128, n_depth=4096, n_params=5, avg_ts=0.5))
-    document = forecast(made.report(), small, Asked(forecast_pipelines("w8a8"), bench=rows))
+    document: Any = forecast(made.report(), small, Asked(forecast_pipelines("w8a8"), bench=rows))
     assert document["calibrated_on"] == []
     assert rates(document, cores=3, cpus="4-7")["decode_tps"]["state"] == "bound"
 
 
 def test_speculation_pays_from_the_break_even_acceptance(small: GgufFile) -> None:
-    rows: Any = forecast(made.report(), small, W8A8)["speculation"]["rows"]  # type: ignore[index,call-overload]
+    document: Any = forecast(made.report(), small, W8A8)
+    rows = document["speculation"]["rows"]
     assert [row["length"] for row in rows] == [2, 4, 8]
     for row in rows:
         assert 0 < row["break_even"] < 0.3
@@ -241,7 +242,7 @@ def test_a_mixture_of_experts_gets_no_rates(tmp_path: Path) -> None:
     tensors = [craft.tensor("blk.0.attn_q.weight", (64, 64), craft.GGML_Q8_0, 0)]
     path.write_bytes(craft.gguf(keys, tensors))
     with open_gguf(path, header_only=True) as model:
-        document = forecast(made.report(), model, Asked())
+        document: Any = forecast(made.report(), model, Asked())
     assert document["rates"] == []
     assert "mixture of experts" in str(document["refused"])
     assert "No rates: a mixture of experts" in render(document)

@@ -121,7 +121,8 @@ def test_fits_give_back_what_made_the_rates() -> None:
     points = [(shape, n, tokens_per_second(truth, shape, n)) for n in (2, 4, 8)]
     bare = Costs(0.47, truth.verify)
     fitted = fit_draft(bare, points)
-    assert (fitted.draft, fitted.overhead) == (pytest.approx(0.11), pytest.approx(0.6))
+    assert fitted.draft == pytest.approx(0.11)
+    assert fitted.overhead == pytest.approx(0.6)
     known = Costs(0.47, truth.verify, draft=0.11)
     assert fit_overhead(known, shape, 4, points[1][2]).overhead == pytest.approx(0.6)
     mixed = tokens_per_second(truth, shape, 8, coverage=0.3)

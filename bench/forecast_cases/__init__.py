@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published figures and model dimensions that forecasts are held against."""
