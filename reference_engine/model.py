@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     F32 = NDArray[np.float32]
 
-CHUNK = 512
+CHUNK = 256
 """Rows computed at a time; a longer batch goes through in chunks, without any effect on a bit of the result."""
 
 RowChoice = Union[str, Sequence[int]]
