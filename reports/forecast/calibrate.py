@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reports.forecast.npu_rate import NpuRate
+from reports.forecast.npu_rate import Rates
 from reports.forecast.passes import Host, Model, attention_products
 from reports.forecast.quantity import ONE, ZERO, Quantity, exact, sampled, span
 from reports.forecast.work import AttentionLayer
@@ -105,7 +105,7 @@ def _batch_factor(rows: Sequence[BenchRow], model: Model) -> Quantity:
         return ONE
     row = found[0]
     parts = model.run_pass(row.n_prompt, head_rows=1).parts
-    bare = replace(model, rate=NpuRate(model.board, model.rate.kind, batch_factor=ZERO))
+    bare = replace(model, rates=Rates(model.board, model.rates.main, batch_factor=ZERO))
     streamed = bare.run_pass(row.n_prompt, head_rows=1).parts["NPU"]
     measured, npu = seconds(row), parts["NPU"]
     if measured.value is None or npu.value is None or streamed.value is None or npu.value <= streamed.value:

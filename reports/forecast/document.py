@@ -15,9 +15,9 @@ from reports.forecast.board import Board
 from reports.forecast.calibrate import calibrated, same_model
 from reports.forecast.crossover import crossover
 from reports.forecast.memory import BATCH_ROWS, kv_table, needs
-from reports.forecast.npu_rate import NpuRate
+from reports.forecast.npu_rate import Rates
 from reports.forecast.passes import ATTENTION, Host, Model
-from reports.forecast.pipelines import KINDS, NOTES, STANDARD, ForecastPipeline, to_plan
+from reports.forecast.pipelines import KINDS, NOTES, STANDARD, ForecastPipeline, plan_key, to_plan
 from reports.forecast.quantity import exact
 from reports.forecast.speculate import speculation
 from reports.forecast.work import Work, work_of
@@ -84,10 +84,10 @@ class Case:
         return [*self.board.cpu_sets()] or [None]
 
     def planned(self, pipeline: ForecastPipeline, cores: int) -> tuple[NpuPlan, Work]:
-        wanted = to_plan(pipeline, cores)
+        wanted = plan_key(pipeline, cores)
         if wanted not in self.plans:
             try:
-                self.plans[wanted] = plan(self.model, self.check.hparams, wanted, self.soc)
+                self.plans[wanted] = plan(self.model, self.check.hparams, to_plan(wanted), self.soc)
             except ValueError as error:
                 raise CannotForecast(f"{inert(error, 200)}; name the SoC with --soc") from error
         planned = self.plans[wanted]
@@ -103,8 +103,8 @@ class Case:
     def timed(self, pipeline: ForecastPipeline, cores: int, cpus: str | None) -> Model:
         """The model under a pipeline on so many cores, its CPU side on ``cpus``."""
         planned, work = self.planned(pipeline, cores)
-        rate = NpuRate(self.board, KINDS[pipeline.activation])
-        model = Model(self.board, rate, work, Host(cpus), pipeline.m_bucket, planned.cores)
+        rates = Rates(self.board, KINDS[pipeline.activation])
+        model = Model(self.board, rates, work, Host(cpus), pipeline.m_bucket, planned.cores)
         if pipeline.fused:
             return replace(model, host=Host(None, fused=True))
         if self.asked.host is not None:
@@ -114,8 +114,8 @@ class Case:
         if self.host is None:
             # Solved for once, on the first pipeline with all cores and the best CPUs: such rows were published so.
             self.host = calibrated(self.asked.bench, self.elements, self.asked.kv, model)
-        rate = replace(rate, batch_factor=self.host.batch_factor)
-        return replace(model, rate=rate, host=replace(self.host, cpus=cpus))
+        rates = Rates(self.board, rates.main, self.host.batch_factor)
+        return replace(model, rates=rates, host=replace(self.host, cpus=cpus))
 
     @property
     def elements(self) -> int:

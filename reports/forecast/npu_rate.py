@@ -138,3 +138,18 @@ class NpuRate:
         if values[0] is None:
             return unknown(words)
         return sampled(values[0], [end for end in (*ends, values[0]) if end is not None], words)
+
+
+@dataclass
+class Rates:
+    """The rates of every matmul type on one board; ``main`` is the type of most of the work."""
+
+    board: Board
+    main: int = INT8
+    batch_factor: Quantity = ONE
+    _made: dict[int, NpuRate] = field(default_factory=dict)
+
+    def of(self, kind: int) -> NpuRate:
+        if kind not in self._made:
+            self._made[kind] = NpuRate(self.board, kind, self.batch_factor)
+        return self._made[kind]

@@ -174,7 +174,12 @@ def _levers(document: dict[str, Any]) -> list[str]:
     if not rows:
         return []
     cells = [
-        [f"{row['gain']['value']:.2f}x", inert(row["scope"], 20), row["verdict"], inert(row["lever"], 60)]
+        [
+            ("<= " if row["gain"]["state"] == "bound" else "") + f"{row['gain']['value']:.2f}x",
+            inert(row["scope"], 20),
+            row["verdict"],
+            inert(row["lever"], 60),
+        ]
         for row in rows
     ]
     lines = ["Levers, largest gain first; rknpu-report levers tells which measurement decided each"]

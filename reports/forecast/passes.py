@@ -2,8 +2,8 @@
 """Time of one forward pass: NPU runs, what the CPU does around them, matmuls that stay on the CPU, attention.
 
 A matmul-only back end (rk-llama.cpp) works in turns: quantise the activation, hand it over, run, fetch the sums, turn
-them into floats. Nothing overlaps, so the parts add up. A part that the report does not measure is left out by name,
-which makes the time a lower bound and the rate an upper one.
+them into floats. Nothing overlaps, so the parts add up. Without a measured rate of the matmuls nothing
+is told; any other part that the report does not measure is left out by name, which makes the rate an upper bound.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from reference_engine.npu_segments import bucket_rows
 from reports.forecast.board import FP16, INT4, INT8, Board
-from reports.forecast.npu_rate import NpuRate
+from reports.forecast.npu_rate import NpuRate, Rates
 from reports.forecast.quantity import ONE, ZERO, Quantity, exact, larger, total, unknown
 from reports.forecast.work import AttentionLayer, NpuMatmul, Work
 
@@ -68,17 +68,24 @@ class Model:
     """What the time of a pass is worked out from: the board, the rates of the type, the work, the CPU side."""
 
     board: Board
-    rate: NpuRate
+    rates: Rates
     work: Work
     host: Host
     m_bucket: str = "none"
     cores: int = 1
+
+    @property
+    def rate(self) -> NpuRate:
+        """The rate of the type that most of the work is of."""
+        return self.rates.of(self.rates.main)
 
     def run_pass(self, rows: int, depth: int = 0, head_rows: int | None = None, kv: str = "f16") -> Pass:
         """One pass of ``rows`` tokens behind ``depth`` others; ``head_rows`` of them get logits (default all)."""
         head_rows = rows if head_rows is None else head_rows
         npu = total(self._npu(matmul, head_rows if matmul.head else rows) * count for matmul, count in self.work.npu)
         parts = {"NPU": npu}
+        if self.work.cpu:
+            parts["CPU matmuls"] = self._cpu(rows, head_rows)
         omitted: list[str] = []
         for name, part in self._beside(rows, head_rows, depth, kv).items():
             if part.known:
@@ -93,7 +100,6 @@ class Model:
         if not self.host.fused:
             parts.update(self._around(rows, head_rows))
             parts["host"] = unknown(HOST) if self.host.per_call is None else self.host.per_call * self.work.calls
-            parts["CPU matmuls"] = self._cpu(rows, head_rows)
         if rows + depth > 1:
             parts["attention"] = self._attention(rows, depth, kv)
         return parts
@@ -108,20 +114,19 @@ class Model:
     def _npu(self, matmul: NpuMatmul, rows: int) -> Quantity:
         largest = max(matmul.n_segments)
         used = len(matmul.n_segments)
+        rate = self.rates.of(matmul.kind)
         return total(
-            self.rate.run(bucket, k, largest, used)
-            for bucket in bucket_rows(rows, self.m_bucket)
-            for k in matmul.k_segments
+            rate.run(bucket, k, largest, used) for bucket in bucket_rows(rows, self.m_bucket) for k in matmul.k_segments
         )
 
     def _around(self, rows: int, head_rows: int) -> dict[str, Quantity]:
         """Quantising, syncing and collecting. Bytes as they are read and written, at the copy rate of the CPUs."""
         copy = self.board.cpu_bandwidth("copy", self.host.cpus)
-        a, c = A_BYTES[self.rate.kind], C_BYTES[self.rate.kind]
         prepared = collected = 0.0
         sync = ZERO
         for matmul, count in self.work.npu:
             m = head_rows if matmul.head else rows
+            a, c = A_BYTES[matmul.kind], C_BYTES[matmul.kind]
             # The activation is read twice, for its largest magnitude and to be quantised; sums are added from the
             # second K segment on.
             prepared += count * m * matmul.K * (8 + a)
@@ -133,18 +138,16 @@ class Model:
         return {"quantise": exact(prepared) / copy, "collect": exact(collected) / copy, "sync": sync}
 
     def _cpu(self, rows: int, head_rows: int) -> Quantity:
-        """At one row a matmul on the CPU is as fast as its weights can be read; at more it is no faster than that."""
+        """At one row a CPU matmul is as fast as its weights can be read; a batch is told by llama-bench alone."""
         read = self.board.cpu_bandwidth("read", self.host.cpus)
         result = ZERO
         for matmul, count in self.work.cpu:
             m = head_rows if matmul.head else rows
-            streamed = exact(float(matmul.bytes_)) / read
+            seconds = exact(float(matmul.bytes_)) / read
             if m > 1:
-                if self.host.cpu_ops is None:
-                    streamed = streamed.without(CPU_BATCH)
-                else:
-                    streamed = larger(streamed, exact(2.0 * m * matmul.K * matmul.N) / self.host.cpu_ops)
-            result = result + streamed * count
+                computed = self.host.cpu_ops or unknown(CPU_BATCH)
+                seconds = larger(seconds, exact(2.0 * m * matmul.K * matmul.N) / computed)
+            result = result + seconds * count
         return result
 
     def _attention(self, rows: int, depth: int, kv: str) -> Quantity:

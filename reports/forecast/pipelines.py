@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from reference_engine.npu_plan import PlanPipeline
 from reports.forecast.board import FP16, INT4, INT8
@@ -15,7 +16,11 @@ KINDS: Mapping[str, int] = {"int8": INT8, "fp16": FP16, "int4": INT4}
 
 @dataclass(frozen=True)
 class ForecastPipeline:
-    """The fields of a pipeline that decide sizes and times (see reference_engine.backends.pipeline)."""
+    """The fields of a pipeline that decide sizes and times (see reference_engine.backends.pipeline).
+
+    ``fused``: a runtime that keeps the whole pass on the NPU. ``preset``: the engine's own, where it was named; one
+    that routes by type needs all of it.
+    """
 
     name: str
     activation: str = "int8"
@@ -26,6 +31,7 @@ class ForecastPipeline:
     m_bucket: str = "pow2"
     route: str = "all"
     fused: bool = False
+    preset: Any = field(default=None, compare=False)
 
 
 STANDARD = (
@@ -55,19 +61,34 @@ def forecast_pipelines(names: str | None) -> tuple[ForecastPipeline, ...]:
     return tuple(known[name] if name in known else _preset(name) for name in names.split(";"))
 
 
-def to_plan(pipeline: ForecastPipeline, cores: int) -> ForecastPipeline:
-    """The pipeline on so many cores, as a plan sees it: one that keeps the pass on the NPU places weights as others do.
+def plan_key(pipeline: ForecastPipeline, cores: int) -> ForecastPipeline:
+    """The pipeline on so many cores, as a plan sees it; equal ones have one plan.
 
-    Equal ones have one plan.
+    One that keeps the pass on the NPU places weights as others do.
     """
     plain = replace(pipeline, m_bucket="pow2", fused=False) if pipeline.fused else pipeline
-    return replace(plain, name=plain.activation, cores=cores)
+    return replace(plain, name=plain.name if plain.route == "by-type" else plain.activation, cores=cores)
+
+
+def to_plan(key: ForecastPipeline) -> PlanPipeline:
+    """What the plan is asked for."""
+    if key.route == "by-type":
+        routed: PlanPipeline = replace(key.preset, cores=key.cores)
+        return routed
+    return key
 
 
 def _preset(text: str) -> ForecastPipeline:
     # The table of presets brings numpy along, and is read only where a name has to be looked up.
-    found: PlanPipeline = importlib.import_module("reference_engine.backends.presets").parse_pipeline(text)
+    found = importlib.import_module("reference_engine.backends.presets").parse_pipeline(text)
     return ForecastPipeline(
-        found.name, found.activation, found.weight_scale, found.hadamard, found.k_limit, found.cores, found.m_bucket,
-        found.route,
-    )  # fmt: skip
+        name=found.name,
+        activation=found.activation,
+        weight_scale=found.weight_scale,
+        hadamard=found.hadamard,
+        k_limit=found.k_limit,
+        cores=found.cores,
+        m_bucket=found.m_bucket,
+        route=found.route,
+        preset=found,
+    )

@@ -14,17 +14,22 @@ from reference_engine.gguf_file import GgufFile
 from reference_engine.gguf_hparams import Hparams
 from reference_engine.npu_plan import NpuPlan
 from reference_engine.npu_route import HEAD
+from reports.forecast.pipelines import KINDS
 
 
 @dataclass(frozen=True)
 class NpuMatmul:
-    """One weight [N, K] on the NPU. ``k_segments`` are sizes; ``n_segments`` the size of each core's share."""
+    """One weight [N, K] on the NPU, multiplied as matmul type ``kind``.
+
+    ``k_segments`` are sizes; ``n_segments`` the size of each core's share.
+    """
 
     k_segments: tuple[int, ...]
     n_segments: tuple[int, ...]
     K: int
     N: int
     head: bool
+    kind: int
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def work_of(model: GgufFile, hparams: Hparams | None, plan: NpuPlan, *, fused: b
     npu: Counter[NpuMatmul] = Counter()
     cpu: Counter[CpuMatmul] = Counter()
     for tensor in plan.tensors:
-        head = tensor.role.name == HEAD
+        head, kind = tensor.role.name == HEAD, KINDS[tensor.pipeline.activation]
         if tensor.routed:
             npu[
                 NpuMatmul(
@@ -95,11 +100,12 @@ def work_of(model: GgufFile, hparams: Hparams | None, plan: NpuPlan, *, fused: b
                     tensor.K_op,
                     tensor.N,
                     head,
+                    kind,
                 )
             ] += 1
         elif fused:
             share = -(-tensor.N // plan.cores)
-            npu[NpuMatmul((tensor.K,), (share,) * plan.cores, tensor.K, tensor.N, head)] += 1
+            npu[NpuMatmul((tensor.K,), (share,) * plan.cores, tensor.K, tensor.N, head, kind)] += 1
         else:
             cpu[CpuMatmul(tensor.K, tensor.N, model.tensors[tensor.name].n_bytes, head)] += 1
     return Work(

@@ -91,12 +91,16 @@ def render(document: Mapping[str, Any]) -> str:
 
 
 def gain_words(row: Mapping[str, Any]) -> str:
-    """``1.19x (1.18-1.21) of a prompt``; empty where there is no figure."""
+    """``1.19x (1.18-1.21) of a prompt``; empty where there is no figure.
+
+    ``<=`` where parts that the lever does not change are left out of both times: they would bring it closer to 1.
+    """
     gain = row["gain"]
     if gain is None or gain["value"] is None:
         return ""
     spread = "" if gain["low"] == gain["high"] else f" ({gain['low']:.3g}-{gain['high']:.3g})"
-    return f"{gain['value']:.3g}x{spread}" + (f" of {inert(row['scope'], 40)}" if row["scope"] else "")
+    most = "<= " if gain["state"] == "bound" else ""
+    return f"{most}{gain['value']:.3g}x{spread}" + (f" of {inert(row['scope'], 40)}" if row["scope"] else "")
 
 
 def _entry(row: Mapping[str, Any]) -> list[str]:

@@ -303,3 +303,22 @@ def test_keys_and_values_grow_with_the_context_by_the_type(small: GgufFile) -> N
 def test_the_document_is_plain_json(small: GgufFile) -> None:
     text = json.dumps(forecast(made.report(), small, Asked()), allow_nan=False)
     assert json.loads(text)["format"] == "rknpu-kit forecast"
+
+
+def test_weights_that_stay_on_the_cpu_leave_a_prompt_unknown_until_a_cpu_build_tells_their_rate(tmp_path: Path) -> None:
+    """Q4_1 has no pipeline in that fork: all its weights stay on the CPU."""
+    path = tmp_path / "q4_1.gguf"
+    keys = [craft.key_text("general.architecture", "brandnew")]
+    path.write_bytes(craft.gguf(keys, [craft.tensor("blk.0.attn_q.weight", (1024, 1024), 3, 0)]))
+    pipeline = forecast_pipelines("rk-llama-marfrit")
+    cpu = BenchRow("m", 0, 1000, "CPU", 4, "", 512, "f16", "f16", False, 512, 0, 0, 100.0, ())
+    with open_gguf(path, header_only=True) as model:
+        bare: Any = forecast(made.report(), model, Asked(pipeline))
+        told: Any = forecast(made.report(), model, Asked(pipeline, bench=(cpu,)))
+    row = rates(bare, cores=3, cpus="4-7")
+    assert row["prefill_tps"]["value"] is None
+    assert any("CPU build" in name for name in row["prefill_tps"]["missing"])
+    assert 1 / row["decode_tps"]["value"] == pytest.approx(1024 * 1024 * 20 / 32 / made.READ, rel=0.01)
+    operations = 2 * 1000 * 100.0
+    seconds = 512 * 2 * 1024 * 1024 / operations
+    assert rates(told, cores=3, cpus="4-7")["prefill_tps"]["value"] == pytest.approx(512 / seconds, rel=0.01)
