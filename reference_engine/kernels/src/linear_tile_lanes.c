@@ -111,12 +111,12 @@ void EK_AT(ek_tile_half)(const float *a, size_t a_stride, size_t m, const uint16
     }
 }
 
-/* 16 to 8 to 4 to 2 to 1, lane i with lane i + half. */
-static ALWAYS_INLINE float fold(v16 lanes)
+/* 16 to 8 to 4 to 2 to 1, lane i with lane i + half. By address: a wide vector by value has no fixed calling order. */
+static ALWAYS_INLINE float fold(const v16 *lanes)
 {
     v8 eight[2];
     v4 four[2], sum;
-    memcpy(eight, &lanes, sizeof lanes);
+    memcpy(eight, lanes, sizeof eight);
     eight[0] += eight[1];
     memcpy(four, &eight[0], sizeof four);
     sum = four[0] + four[1];
@@ -151,7 +151,7 @@ static ALWAYS_INLINE void dot_tile(const float *a, size_t a_stride, const int m,
     }
     for (int r = 0; r < m; r++)
         for (int c = 0; c < n; c++)
-            out[(size_t)r * out_stride + (size_t)c] = fold(sum[r][c]);
+            out[(size_t)r * out_stride + (size_t)c] = fold(&sum[r][c]);
 }
 
 void EK_AT(ek_tile_dot)(const float *a, size_t a_stride, size_t m, const float *w, size_t w_stride, size_t n,
