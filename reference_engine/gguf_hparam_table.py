@@ -134,6 +134,34 @@ _POST_NORMS: Tensors = {
     "post_ffw_norm.weight": (("n_embd",), True),
 }
 
+_GEMMA4_WINDOW = (
+    Key("attention.sliding_window", "integer", required=True, low=1, high=_MAX_CONTEXT),
+    # Required: which layers there are is no rule that a default could know.
+    Key("attention.sliding_window_pattern", "flags", required=True, low=1, high=_MAX_LAYERS),
+    Key("attention.key_length_swa", "integer", required=True, low=1, high=65536),
+    Key("attention.value_length_swa", "integer", required=True, low=1, high=65536),
+    Key("attention.shared_kv_layers", "integer", low=0, high=_MAX_LAYERS, default=0),
+    Key("rope.freq_base_swa", "number", above=0, high=1e12, default=10000.0),
+    Key("rope.dimension_count_swa", "integer", low=2, high=65536, default=SAME + "attention.key_length_swa"),
+    _SOFTCAPS[1],
+)
+_GEMMA4_LAYER: Tensors = {
+    **{name: _LAYER[name] for name in ("attn_norm.weight", "attn_output.weight", "ffn_norm.weight")},
+    **{name: _LAYER[name] for name in ("ffn_gate.weight", "ffn_up.weight", "ffn_down.weight")},
+    # Either attn_qkv, or attn_q and, in layers with keys of their own, attn_k; without attn_v, V is K.
+    "attn_qkv.weight": (("n_embd", "n_qkv"), False),
+    "attn_q.weight": (("n_embd", "n_q"), False),
+    "attn_k.weight": (("n_embd", "n_k"), False),
+    "attn_v.weight": (("n_embd", "n_v"), False),
+    "attn_q_norm.weight": (("n_head_dim",), True),
+    "attn_k_norm.weight": (("n_head_dim",), False),
+    **_POST_NORMS,
+    "layer_output_scale.weight": (("one",), False),
+    "inp_gate.weight": (("n_embd", "n_per_layer"), False),
+    "proj.weight": (("n_per_layer", "n_embd"), False),
+    "post_norm.weight": (("n_embd",), False),
+}
+
 ARCHITECTURES: dict[str, Architecture] = {
     entry.name: entry
     for entry in (
@@ -170,6 +198,23 @@ ARCHITECTURES: dict[str, Architecture] = {
             ),
             {**_LAYER, **_HEAD_NORMS, **_POST_NORMS},
             _MODEL,
+        ),
+        Architecture(
+            "gemma4",
+            (
+                *_COMMON,
+                *_GEMMA4_WINDOW,
+                Key("embedding_length_per_layer_input", "integer", low=0, high=_MAX_WIDTH, default=0),
+            ),
+            _GEMMA4_LAYER,
+            {
+                **_MODEL,
+                **_ROPE_FACTORS,
+                "per_layer_token_embd.weight": (("n_per_layer_all", "n_vocab"), False),
+                "per_layer_model_proj.weight": (("n_embd", "n_per_layer_all"), False),
+                "per_layer_proj_norm.weight": (("n_per_layer",), False),
+            },
+            rope_is_whole_head=True,
         ),
     )
 }

@@ -44,12 +44,36 @@ class Hparams:
             raise TypeError(f"hyper-parameter {suffix} is no number: {value!r}")
         return float(value)
 
+    def optional_integer(self, suffix: str) -> int:
+        """0 where the architecture or the file does not have it."""
+        return 0 if self.values.get(suffix) is None else self.integer(suffix)
+
     def layers(self, suffix: str) -> tuple[int, ...]:
         """One value for each layer."""
         value = self.values[suffix]
         if not isinstance(value, tuple):
             raise TypeError(f"hyper-parameter {suffix} is not per layer: {value!r}")
         return value
+
+    def head_size(self, layer: int, what: str = "key") -> int:
+        """Elements of one head of a layer; layers in a window may have others. ``what``: key or value."""
+        suffix = f"attention.{what}_length"
+        return self.integer(f"{suffix}_swa" if f"{suffix}_swa" in self.values and self.in_window(layer) else suffix)
+
+    def in_window(self, layer: int) -> bool:
+        """The layer attends to a window of positions only."""
+        return "attention.sliding_window_pattern" in self.values and bool(
+            self.layers("attention.sliding_window_pattern")[layer]
+        )
+
+    def kv_source(self, layer: int) -> int:
+        """The layer whose keys and values this one reads: itself, or an earlier one of its kind (gemma4).
+
+        llama.cpp b11434 (llama-model.cpp): of the layers that share, those in a window read the last layer but one that
+        has its own, the others the last one.
+        """
+        first = self.n_layer - self.optional_integer("attention.shared_kv_layers")
+        return layer if layer < first else first - (2 if self.in_window(layer) else 1)
 
     @property
     def n_layer(self) -> int:
@@ -285,8 +309,46 @@ def _key_equals_value_length(
         _refuse(problems, table, metadata, "attention.value_length", f"is {value}; it must equal key_length {key}")
 
 
+def _heads_in_a_window(values: Values, table: Architecture, metadata: Metadata, problems: list[GgufError]) -> None:
+    if "attention.key_length_swa" not in values:
+        return
+    (key,), (value,) = _ints(values, "attention.key_length_swa"), _ints(values, "attention.value_length_swa")
+    (n_rot,) = _ints(values, "rope.dimension_count_swa")
+    if key != value:
+        sentence = f"is {value}; it must equal key_length_swa {key}"
+        _refuse(problems, table, metadata, "attention.value_length_swa", sentence)
+    elif n_rot != key or n_rot % 2:
+        given = f"{table.name}.rope.dimension_count_swa" in metadata
+        suffix = "rope.dimension_count_swa" if given else "attention.key_length_swa"
+        sentence = f"is {n_rot}; it must be even and equal key_length_swa {key}"
+        _refuse(problems, table, metadata, suffix, sentence)
+
+
+def _shared_layers_have_a_source(
+    values: Values, table: Architecture, metadata: Metadata, problems: list[GgufError]
+) -> None:
+    """The layers that others read must be of their kind, as llama.cpp takes for granted."""
+    shared = values.get("attention.shared_kv_layers")
+    if not shared or table.name == "gemma4-assistant":
+        return
+    flags, suffix = values["attention.sliding_window_pattern"], "attention.shared_kv_layers"
+    first = _layers(values) - int(shared)  # type: ignore[arg-type]
+    if first < 2:
+        _refuse(problems, table, metadata, suffix, f"is {shared}; at least two of the layers must have their own")
+    elif isinstance(flags, tuple):
+        for layer in range(first, len(flags)):
+            source = first - (2 if flags[layer] else 1)
+            if bool(flags[source]) != bool(flags[layer]):
+                kind = "in a window" if flags[layer] else "global"
+                sentence = f"is {shared}: layer {layer} is {kind} and would read layer {source}, which is not"
+                _refuse(problems, table, metadata, suffix, sentence)
+                return
+
+
 _RELATIONS: tuple[Relation, ...] = (
     _kv_heads_divide_heads,
     _rope_turns_pairs_of_the_head,
     _key_equals_value_length,
+    _heads_in_a_window,
+    _shared_layers_have_a_source,
 )

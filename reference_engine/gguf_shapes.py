@@ -35,7 +35,8 @@ def unknown_tensors(model: GgufFile, hparams: Hparams) -> tuple[str, ...]:
 def _sizes(hparams: Hparams, layer: int) -> dict[str, int]:
     heads = hparams.layers("attention.head_count")[layer]
     kv_heads = hparams.layers("attention.head_count_kv")[layer]
-    key, value = hparams.integer("attention.key_length"), hparams.integer("attention.value_length")
+    key, value = hparams.head_size(layer), hparams.head_size(layer, "value")
+    per_layer = hparams.optional_integer("embedding_length_per_layer_input")
     return {
         "n_embd": hparams.n_embd,
         "n_vocab": hparams.n_vocab,
@@ -45,7 +46,11 @@ def _sizes(hparams: Hparams, layer: int) -> dict[str, int]:
         "n_v": kv_heads * value,
         "n_out": heads * value,
         "n_head_dim": key,
+        "n_qkv": heads * key + kv_heads * (key + value),
         "n_rot_half": hparams.integer("rope.dimension_count") // 2,
+        "n_per_layer": per_layer,
+        "n_per_layer_all": per_layer * hparams.n_layer,
+        "one": 1,
     }
 
 

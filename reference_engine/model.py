@@ -136,9 +136,10 @@ class Model:
     def new_cache(self) -> KvCache:
         """An empty KV cache for ``n_ctx`` positions of the loaded layers."""
         shapes = [_shape(self.hparams, number) for number in self.layers]
+        own = [self.graph.kv_index(index) == index for index in range(len(shapes))]
         return KvCache(
             len(shapes),
-            [shape.kv_heads for shape in shapes],
+            [shape.kv_heads if has else 0 for shape, has in zip(shapes, own, strict=True)],
             [shape.key for shape in shapes],
             self.n_ctx,
             type_k=self.kv.type_k,
@@ -235,6 +236,7 @@ class Model:
             scratch,
             first,
             self._positions[first : first + m],
+            tokens=tokens,
             flash=self.flash,
             gelu_half_table=self.gelu_half_table,
             trace=trace,
@@ -260,8 +262,8 @@ def _shape(hparams: Hparams, layer: int) -> LayerShape:
         n_embd=hparams.n_embd,
         heads=hparams.layers("attention.head_count")[layer],
         kv_heads=hparams.layers("attention.head_count_kv")[layer],
-        key=hparams.integer("attention.key_length"),
-        value=hparams.integer("attention.value_length"),
+        key=hparams.head_size(layer),
+        value=hparams.head_size(layer, "value"),
         n_ff=hparams.layers("feed_forward_length")[layer],
     )
 

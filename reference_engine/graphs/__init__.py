@@ -15,6 +15,7 @@ GRAPHS = {
     "qwen3": "Qwen3Graph",
     "gemma2": "Gemma2Graph",
     "gemma3": "Gemma3Graph",
+    "gemma4": "Gemma4Graph",
 }
 
 

@@ -93,11 +93,13 @@ class Run:
         first: int,
         positions: NDArray[np.int32],
         *,
+        tokens: Sequence[int] = (),
         flash: bool = False,
         gelu_half_table: bool = False,
         trace: Trace | None = None,
     ) -> None:
         self.ops, self.cache, self.first, self.positions, self.m = ops, cache, first, positions, len(positions)
+        self.tokens = tokens
         self.flash, self.gelu_half_table, self.trace = flash, gelu_half_table, trace
         self._scratch = scratch
         self.window = 0
@@ -105,12 +107,15 @@ class Run:
         self._rows = scratch[0]
         self._kv: KvLayer = cache.layer(0)
 
-    def enter(self, index: int, layer: int, window: int) -> None:
-        """Go into a layer: the ``index``-th that is loaded, number ``layer`` of the model."""
+    def enter(self, index: int, layer: int, window: int, kv_index: int) -> None:
+        """Go into a layer: the ``index``-th that is loaded, number ``layer`` of the model.
+
+        Its keys and values are those of the ``kv_index``-th.
+        """
         self._layer = layer
         self.window = window
         self._rows = self._scratch[index]
-        self._kv = self.cache.layer(index)
+        self._kv = self.cache.layer(kv_index)
 
     def leave(self) -> None:
         """Out of the last layer: what follows belongs to none."""
@@ -135,7 +140,7 @@ class Run:
             self.trace(names[1], self._layer, h)
         return h
 
-    def norm_in_place(self, name: str, y: F32, weight: F32, eps: float) -> F32:
+    def norm_in_place(self, name: str, y: F32, weight: F32 | None, eps: float) -> F32:
         """The same in place, over the last axis: rows [M, n_embd], or each head of [M, heads, key]."""
         self.ops.rms_norm(y, weight, eps, out=y)
         if self.trace is not None:
@@ -148,6 +153,12 @@ class Run:
             self.trace(name, self._layer, y)
         return y
 
+    @property
+    def heads(self) -> tuple[F32, F32, F32]:
+        """The layer's arrays of q [M, heads, key], k [M, kv_heads, key] and v [M, kv_heads, value], to be filled."""
+        rows = self._rows
+        return rows.q, rows.k, rows.v
+
     def qkv(self, group: LinearGroup, h: F32) -> tuple[F32, F32, F32]:
         """[M, n_embd] -> q [M, heads, key], k [M, kv_heads, key], v [M, kv_heads, value]."""
         rows = self._rows
@@ -157,18 +168,24 @@ class Run:
                 self.trace(name, self._layer, array)
         return rows.q, rows.k, rows.v
 
-    def rope(self, q: F32, k: F32, table: RopeTable, *, neox: bool) -> None:
-        """Turn q and k in place; the table's rows are those of this pass."""
+    def rope(self, q: F32, k: F32 | None, table: RopeTable, *, neox: bool) -> None:
+        """Turn q, and k where there is one, in place; the table's rows are those of this pass."""
         cos, sin = table.at(self.first, self.m)
         self.ops.rope(q, cos, sin, neox)
-        self.ops.rope(k, cos, sin, neox)
         if self.trace is not None:
             self.trace("Qcur_rope", self._layer, q)
-            self.trace("Kcur_rope", self._layer, k)
+        if k is not None:
+            self.ops.rope(k, cos, sin, neox)
+            if self.trace is not None:
+                self.trace("Kcur_rope", self._layer, k)
 
     def attention(self, q: F32, k: F32, v: F32, *, scale: float, window: int = 0, softcap: float = 0.0) -> F32:
         """Append k and v to the layer's cache and attend: [M, heads * value]."""
         self._kv.append(k, v, self.positions)
+        return self.attend(q, scale=scale, window=window, softcap=softcap)
+
+    def attend(self, q: F32, *, scale: float, window: int = 0, softcap: float = 0.0) -> F32:
+        """Attend to the keys and values that are there: [M, heads * value]."""
         out = self.ops.attention(
             q,
             self._kv,
@@ -246,6 +263,10 @@ class Graph:
         """How many positions back each layer of the model sees, its own included; 0 where it sees all."""
         return (0,) * hparams.n_layer
 
+    def kv_index(self, index: int) -> int:
+        """Which loaded layer holds the keys and values that the ``index``-th reads."""
+        return index
+
     def run_layer(self, index: int, x: F32, run: Run) -> None:
         """The ``index``-th loaded layer, on the residual stream x [M, n_embd] in place."""
         raise NotImplementedError
@@ -259,7 +280,7 @@ class Graph:
     def run_layers(self, x: F32, run: Run) -> None:
         run.show("inp_embd", x)
         for index, number in enumerate(self.layer_numbers):
-            run.enter(index, number, self.layer_windows[index])
+            run.enter(index, number, self.layer_windows[index], self.kv_index(index))
             self.run_layer(index, x, run)
 
     def hidden(self, x: F32, run: Run, out: F32) -> F32:
@@ -281,11 +302,17 @@ class Graph:
 
 
 def rope_table(
-    load: Loader, *, base: float | None = None, scaled: bool = True, factors: F32 | None = None
+    load: Loader,
+    *,
+    base: float | None = None,
+    scaled: bool = True,
+    factors: F32 | None = None,
+    n_rot: int = 0,
 ) -> RopeTable:
     """The table that the hyper-parameters ask for.
 
-    ``base``: another one than rope.freq_base. Not ``scaled``: positions as they are, whatever rope.scaling says.
+    ``base``: another one than rope.freq_base; ``n_rot``: than rope.dimension_count. Not ``scaled``: positions as they
+    are, whatever rope.scaling says.
     """
     hparams = load.hparams
     kind = hparams.values["rope.scaling.type"]
@@ -293,7 +320,7 @@ def rope_table(
     yarn = Yarn(hparams.integer("rope.scaling.original_context_length")) if kind == "yarn" else None
     freq_scale = float(np.float32(1) / np.float32(factor))
     return RopeTable(
-        hparams.integer("rope.dimension_count"),
+        n_rot or hparams.integer("rope.dimension_count"),
         base or hparams.number("rope.freq_base"),
         freq_scale=freq_scale,
         factors=factors,
