@@ -16,8 +16,6 @@ from reports.levers.verdict import ORDER, UNMEASURED, Verdict, judged, speed_onl
 PROMPT = 512
 _DRAFT, _ACCEPTANCE = 4, 0.3
 _NGRAM = "campaign: ngram-simple +48 % on copying prompts; ngram-cache with 2 of 120 tokens right -19 %"
-    "campaign: ngram-simple +48 % on copying prompts with drafts in 3 of 100 rounds; 0.017 right of ngram-cache loses"
-)
 _ODD = 300
 _REUSE = "campaign: +5 % expected, flat when measured: 12 % of matmuls share a call, for the graph splits between them"
 
