@@ -33,12 +33,13 @@ class BpeEncoder:
         self._escaped = pre.spaces_escaped
         # the library's vocabulary takes UTF-8 only; a token that is none can be the result of no merge
         vocab = {text: token for text, token in ids.items() if text.isascii() or _is_unicode(text)}
+        # the library checks the halves itself, but it panics at a product longer than any token (tokenizers 0.23.3)
+        _check_merges(merges, vocab, offset)
         try:
             model = library.models.BPE(
                 vocab=vocab, merges=merges, ignore_merges=pre.ignore_merges, byte_fallback=pre.spaces_escaped
             )
         except Exception as error:  # the library raises bare Exception
-            _check_merges(merges, ids, offset)
             raise GgufError(
                 KEY_VALUE, f"key 'tokenizer.ggml.merges' cannot be used: {quoted(error, 200)}", offset
             ) from error
@@ -77,11 +78,14 @@ def split_merges(merges: Sequence[str], offset: int | None) -> list[tuple[str, s
     return out
 
 
-def _check_merges(merges: Sequence[tuple[str, str]], ids: Mapping[str, int], offset: int | None) -> None:
+def _check_merges(merges: Sequence[tuple[str, str]], vocab: Mapping[str, int], offset: int | None) -> None:
     """GgufError where a half of a merge, or what it yields, is no token."""
+    needed = {text for left, right in merges for text in (left, right, left + right)}
+    if needed <= vocab.keys():
+        return
     for index, (left, right) in enumerate(merges):
-        if left not in ids or right not in ids or left + right not in ids:
-            missing = next(text for text in (left, right, left + right) if text not in ids)
+        missing = next((text for text in (left, right, left + right) if text not in vocab), None)
+        if missing is not None:
             raise GgufError(
                 KEY_VALUE, f"item {index} of 'tokenizer.ggml.merges' needs {quoted(missing)}, which is no token", offset
             )
