@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, stdev
@@ -147,10 +148,11 @@ def test_foreign_time_counts_beyond_the_error_of_the_counters(foreign: float | N
 
 def test_own_time_is_not_foreign() -> None:
     watch = CpuWatch()
-    while watch.stop().window_s < 0.3:
+    own, begun = time.process_time(), time.monotonic()
+    while time.process_time() - own < 0.3 and time.monotonic() - begun < 60:
         sum(range(1000))
     use = watch.stop()
-    assert use.own_s > 0.05
+    assert use.own_s >= 0.3
     assert use.foreign_s is not None
     assert use.foreign_s < use.window_s * (os.cpu_count() or 1) - 0.5 * use.own_s
 
