@@ -139,10 +139,15 @@ def _published(report: Record) -> list[str]:
     if found.why_not:
         return [*title, f"Not compared: {plain(found.why_not)}"]
     rows = [
-        (row.word, plain(row.what), plain(row.here), plain(row.published), plain("; ".join((row.sentence, *row.why))))
+        (
+            row.word,
+            *map(plain, (row.what, row.here, row.published, "; ".join((row.sentence, *row.why)), f"[{row.source}]")),
+        )
         for row in found.rows
     ]
-    return [*title, *_table(("", "measurement", "here", "published", "which means"), rows)]
+    sources = [f"{number}. {plain(source)}" for number, source in enumerate(found.sources, 1)]
+    columns = ("", "measurement", "here", "published", "which means", "source")
+    return [*title, *_table(columns, rows), "", "Sources:", "", *sources]
 
 
 def _numbers(table: NumberTable) -> list[str]:

@@ -17,7 +17,7 @@ _TONES = {"in range": "good", "below": "error", "above": "warning", "differs": "
 @dataclass(frozen=True)
 class PublishedRow:
     """One published figure and what this board has. ``anchor`` leads to the measured row; ``why`` are the conditions
-    that may explain a difference."""
+    that may explain a difference; ``source`` counts from 1."""
 
     word: str
     tone: str
@@ -26,33 +26,41 @@ class PublishedRow:
     published: str
     sentence: str
     why: tuple[str, ...]
-    source: str
+    source: int
     anchor: str
 
 
 @dataclass(frozen=True)
 class Published:
-    """``why_not`` says why nothing was compared; empty where something was."""
+    """``why_not`` says why nothing was compared; empty where something was. ``sources`` are told once."""
 
     why_not: str
-    rows: tuple[PublishedRow, ...]
+    rows: tuple[PublishedRow, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 def published(report: Record) -> Published:
     """Every measurement that has a published figure of its SoC, those out of range first."""
     problem = misshapen(report)
     if problem is not None:
-        return Published(f"not every part of the report is of its kind: {words(problem, 200)}.", ())
+        return Published(f"not every part of the report is of its kind: {words(problem, 200)}.")
     if not report["measurements"]:
-        return Published("nothing was measured.", ())
+        return Published("nothing was measured.")
     why = why_not_compared(report)
     if why is not None:
-        return Published(words(why, 300), ())
-    rows = tuple(_row(row, report) for row in compare_with_baselines(report))
-    return Published("" if rows else "none of the measurements has a published figure of this SoC.", rows)
+        return Published(words(why, 300))
+    found = compare_with_baselines(report)
+    if not found:
+        return Published("none of the measurements has a published figure of this SoC.")
+    sources = tuple(dict.fromkeys(_source(row) for row in found))
+    return Published("", tuple(_row(row, report, sources.index(_source(row)) + 1) for row in found), sources)
 
 
-def _row(row: BaselineRow, report: Record) -> PublishedRow:
+def _source(row: BaselineRow) -> str:
+    return words(f"{row.source}, {row.date or 'no date'}: {row.conditions}", 400)
+
+
+def _row(row: BaselineRow, report: Record, source: int) -> PublishedRow:
     asked = ", ".join(f"{words(key, 30)} {words(value, 40)}" for key, value in row.asked.items() if key != "type")
     unit = UNITS.get(row.unit, words(row.unit, 20))
     span = f"{row.low:.4g}" if row.low == row.high else f"{row.low:.4g} to {row.high:.4g}"
@@ -65,7 +73,7 @@ def _row(row: BaselineRow, report: Record) -> PublishedRow:
         published=f"{span} {unit}",
         sentence=words(row.sentence, 300),
         why=(*(_explained(each) for each in row.explanations), *invalid),
-        source=words(f"{row.source}, {row.date or 'no date'}: {row.conditions}", 400),
+        source=source,
         anchor=_anchor(row, report),
     )
 

@@ -25,8 +25,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class NumberTable:
-    """``common`` holds the parameters that all rows share; ``simulated`` is False for the machine's own CPUs."""
+    """``common`` holds the parameters that all rows share; ``simulated`` is False for the machine's own CPUs.
 
+    ``name`` is that of the rows, ``anchor`` that of the table.
+    """
+
+    name: str
+    anchor: str
     title: str
     common: str
     columns: tuple[str, ...]
@@ -85,10 +90,11 @@ def number_tables(report: Record) -> tuple[NumberTable, ...]:
     for index, row in row_index(report):
         kinds.setdefault(words(row.get("name"), 60), []).append((index, row))
     order = [*(name for name in TITLES if name in kinds), *(name for name in kinds if name not in TITLES)]
-    return tuple(_table(name, kinds[name], report) for name in order if name not in _ELSEWHERE)
+    shown = [name for name in order if name not in _ELSEWHERE]
+    return tuple(_table(name, f"table-{at}", kinds[name], report) for at, name in enumerate(shown))
 
 
-def _table(name: str, rows: list[tuple[int, Record]], report: Record) -> NumberTable:
+def _table(name: str, anchor: str, rows: list[tuple[int, Record]], report: Record) -> NumberTable:
     writers = _writers([row for _, row in rows])
     texts = [[write(row) for _, write in writers] for _, row in rows]
     differ = [i for i in range(len(writers)) if len({line[i] for line in texts}) > 1][:_MOST_COLUMNS]
@@ -100,6 +106,8 @@ def _table(name: str, rows: list[tuple[int, Record]], report: Record) -> NumberT
         made.append((*(Cell(line[i]) for i in differ), *_value_cells(index, row)))
     columns = (*(writers[i][0] for i in differ), "value", "unit", "+-%", "proof", "valid")
     return NumberTable(
+        name=name,
+        anchor=anchor,
         title=TITLES.get(name, name or "rows without a name"),
         common=common,
         columns=columns,

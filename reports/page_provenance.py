@@ -74,7 +74,7 @@ def _fact_source(anchor: str, key: str, fact: Record) -> Source:
         lines.append("root could read it" if unknown else "read as root")
     word = words(fact.get("provenance"), 20)
     kind = "unknown" if unknown else word if word in ("measured", "read", "assumed") else "unknown"
-    return Source(anchor, words(key, 100), "unknown" if unknown else words(fact.get("value"), 300), kind, tuple(lines))
+    return Source(anchor, words(key, 100), "no value" if unknown else words(fact.get("value"), 300), kind, tuple(lines))
 
 
 def row_sources(report: Record) -> tuple[list[Source], list[Method]]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 NAME = "bandwidth"
 TITLE = "DDR bandwidth by threads and cores"
+ROWS = ("cpu_bandwidth", "npu_stream")
 _OPS = ("read", "write", "copy", "triad")
 _NPU = "NPU streams weights"
 _MOST_LINES = 24

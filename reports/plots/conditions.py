@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from reports.page_groups import TITLES
 from reports.page_reading import Record, evidence, items, positive, record, words
 from reports.plots.canvas import DASHES, MARKERS, SERIES
 from reports.plots.series import MOST_POINTS, Drawing, Missing
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 NAME = "conditions"
 TITLE = "Clock and temperature over the run"
+ROWS = tuple(TITLES)
+"""Conditions are sampled beside every row."""
 _MOST_LINES = 6
 _MHZ = 1e-6
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 NAME = "core-scaling"
 TITLE = "Core scaling"
+ROWS = ("core_scaling", "core_scaling_fit")
 _MOST_CORES = 64
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NAME = "rate-over-k"
 TITLE = "Rate against K"
+ROWS = ("shape_limit",)
 _TOPS_OF_NS_PER_MAC = 0.002
 """Two operations per multiply-accumulate: 1 ns each is 2 GOPS."""
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 NAME = "roofline"
 TITLE = "Roofline of one core"
+ROWS = ("gemm_rate", "npu_stream")
 _W8A8 = (1.0, 1.0, 4.0)
 """Bytes of A, B and C of the type that language models run as: int8 times int8 into int32."""
 _DECODE_M, _PREFILL_M = 1, 512

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 NAME = "time-over-m"
 TITLE = "Time against M"
+ROWS = ("run_time", "gemm_rate")
 
 
 def make(report: Record) -> Drawing | Missing:
     """``run_time`` rows, and the sweep over M of ``gemm_rate``, each at the K and N that most of its rows share."""
     counts = Counts()
-    pairs = [(("int8, run_time", 0), point) for point in _of_run_time(report, counts)]
+    pairs = [(("int8, run_time", 3), point) for point in _of_run_time(report, counts)]
     pairs += _of_grid(report, counts)
     series = tuple(one for one in collect(pairs) if len({point.x for point in one.points}) > 1)
     if not series:
@@ -56,7 +57,7 @@ def _of_grid(report: Record, counts: Counts) -> list[tuple[tuple[str, int], Poin
         first = shapes.setdefault(name, (kind, (given.get("K"), given.get("N"))))
         if first == (kind, (given.get("K"), given.get("N"))):
             counts.invalid += not is_valid(row)
-            pairs.append(((f"{name}, gemm_rate", number + 1), Point(m, run_us, is_valid(row))))
+            pairs.append(((f"{name}, gemm_rate", number), Point(m, run_us, is_valid(row))))
     return pairs
 
 

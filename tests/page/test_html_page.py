@@ -64,6 +64,20 @@ def test_every_plot_is_drawn_with_a_name_and_a_description(board: str) -> None:
         assert re.search(rf'<desc id="plot-{name}-desc">[^<]{{20,}}</desc>', figure), name
 
 
+def test_every_plot_leads_to_the_rows_it_is_made_of(board: str) -> None:
+    for name, rows in (
+        ("roofline", ("gemm_rate", "npu_stream")),
+        ("rate-over-k", ("shape_limit",)),
+        ("conditions", ()),
+    ):
+        figure = board[board.index(f'id="plot-{name}"') :]
+        figure = figure[figure.index("Points from") : figure.index("</figure>")]
+        assert re.findall(r">([a-z_]+)</a>", figure) == list(rows)
+        for anchor in re.findall(r'href="#(table-[0-9]+)"', figure):
+            assert f'<details id="{anchor}"' in board
+    assert ">all measured rows</a>" in figure
+
+
 def test_what_was_not_measured_says_so_and_why() -> None:
     page = render_html(as_saved(bare_report()))
     assert page.count("<strong>not measured:</strong>") == len(PLOTS) + 1  # and the matrix of types

@@ -20,7 +20,7 @@ def test_each_figure_leads_to_the_row_it_was_held_against() -> None:
         measured = report["measurements"][int(row.anchor.removeprefix("row-"))]
         assert row.what.startswith(measured["name"])
         assert row.here.startswith(f"{measured['median']:.4g} ")
-        assert row.source
+        assert published(report).sources[row.source - 1]
 
 
 def test_a_slow_board_is_below_with_a_sentence_of_what_may_explain_it() -> None:
@@ -38,7 +38,7 @@ def test_figures_stand_in_html_and_markdown() -> None:
     html, markdown = render_html(report), render_markdown(report)
     assert Taken(html).problems == []
     for row in published(report).rows:
-        assert f'href="#{row.anchor}">{row.here}</a>, published {row.published}.' in html
+        assert f'href="#{row.anchor}">{row.here}</a>, published {row.published} ' in html
         assert f"| {row.here} | {row.published} |" in markdown
 
 
