@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reference_engine.quality.evaluate import Text
 
 HELP = "what a back end or a KV cache type costs a model in quality"
+CHUNK_TOKENS = 512
 DEFAULT_BACKENDS = "float,npu:w8a8-per-channel"
 _BETWEEN = re.compile(r",(?=(?:float|npu|device)(?::|,|$))")
 
@@ -44,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="A,B[,...]",
         help=f"the first is the reference (default {DEFAULT_BACKENDS})",
     )
-    parser.add_argument("--ctx", type=int, default=512, metavar="N", help="tokens of a chunk (default 512)")
+    parser.add_argument(
+        "--ctx", type=int, metavar="N", help=f"tokens of a chunk (default {CHUNK_TOKENS}, or all that the model takes)"
+    )
     parser.add_argument("--chunks", type=int, metavar="N", help="at most so many chunks (default: the whole text)")
     parser.add_argument(
         "--skip", type=int, default=0, metavar="N", help="rows at the start of each chunk that are not judged"
@@ -73,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def backend_list(text: str) -> list[str]:
     """Back ends with commas between them and in them: a new one begins with float, npu: or device:."""
     found = [part.strip() for part in _BETWEEN.split(text)]
-    if not all(found):
+    if not all(part.strip() for name in found for part in name.split(",")):
         raise argparse.ArgumentTypeError(f"{text!r} has an empty name in it")
     if sum(name.startswith("device") for name in found) > 1:
         raise argparse.ArgumentTypeError("one device back end at a time: each takes the NPU for itself")
@@ -122,11 +125,10 @@ def run(values: argparse.Namespace) -> int:
 def _check(values: argparse.Namespace) -> None:
     if (values.text is None) == (values.tokens is None):
         raise UsageError("compare needs a text file or --tokens, and not both")
-    for name, least in (("ctx", 3), ("skip", 0), ("judged", 2)):
-        if getattr(values, name) < least:
-            raise UsageError(f"--{name} is {getattr(values, name)}; it must be at least {least}")
-    if values.chunks is not None and values.chunks < 1:
-        raise UsageError(f"--chunks is {values.chunks}; it must be at least 1")
+    for name, least in (("ctx", 3), ("skip", 0), ("judged", 2), ("chunks", 1)):
+        given = getattr(values, name)
+        if given is not None and given < least:
+            raise UsageError(f"--{name} is {given}; it must be at least {least}")
     if values.kv is None and len(values.backends) < 2:
         raise UsageError("one back end has nothing to be compared with; name a second one, or KV types with --kv")
 
@@ -154,12 +156,13 @@ def _compare_backends(values: argparse.Namespace, tokens: list[int], bos: int | 
     from reference_engine.quality.document import other_entry, reference_entry  # noqa: PLC0415
     from reference_engine.quality.evaluate import cut, evaluate, noise_floor  # noqa: PLC0415
 
+    n_ctx = values.ctx or min(CHUNK_TOKENS, _trained(values))
     try:
-        text = cut(tokens, values.ctx, bos, values.chunks, values.skip)
+        text = cut(tokens, n_ctx, bos, values.chunks, values.skip)
     except ValueError as error:
         raise UsageError(str(error)) from error
     with contextlib.ExitStack() as stack:
-        models = [(name, stack.enter_context(_model(values, name, values.ctx))) for name in values.backends]
+        models = [(name, stack.enter_context(_model(values, name, n_ctx))) for name in values.backends]
         with progress_bar("comparing", sys.stderr, unit="tok") as bar:
             outcomes = evaluate(models, text, matmuls=values.matmuls, progress=bar.show)
         floors = [None if values.no_floor else noise_floor(model, text.chunks[0]) for _, model in models]
@@ -169,6 +172,13 @@ def _compare_backends(values: argparse.Namespace, tokens: list[int], bos: int | 
             document["backends"].append(other_entry(outcome, outcomes[0], model.backend, floor))
     document["text"] = _text_entry(text, len(outcomes[1].rows.kl))
     document["notes"] = _notes(values, document)
+
+
+def _trained(values: argparse.Namespace) -> int:
+    from reference_engine.gguf_hparams import load_hparams  # noqa: PLC0415  for the default alone
+
+    with open_model_file(values.model) as file:
+        return load_hparams(file).integer("context_length")
 
 
 def _text_entry(text: Text, rows: int) -> dict[str, int]:

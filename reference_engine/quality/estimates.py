@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import asdict, dataclass
 
@@ -65,7 +64,8 @@ def share(hits: int, total: int) -> Estimate:
     p, z = hits / total, _NORMAL
     centre = (p + z * z / (2 * total)) / (1 + z * z / total)
     half = z * math.sqrt(p * (1 - p) / total + z * z / (4 * total * total)) / (1 + z * z / total)
-    return Estimate(p, max(0.0, centre - half), min(1.0, centre + half))
+    # The ends hold the share itself, whatever the last digit of the rounding says.
+    return Estimate(p, min(p, max(0.0, centre - half)), max(p, min(1.0, centre + half)))
 
 
 def _half_width(values: F64, block: int) -> float | None:
@@ -73,7 +73,7 @@ def _half_width(values: F64, block: int) -> float | None:
     blocks = n // block
     if blocks < LEAST_BLOCKS:
         return None
-    cuts = [round(i * n / blocks) for i in range(blocks + 1)]
-    means = np.array([values[a:b].mean() for a, b in itertools.pairwise(cuts)])
+    cuts = np.array([round(i * n / blocks) for i in range(blocks + 1)])
+    means = np.add.reduceat(values, cuts[:-1]) / np.diff(cuts)
     quantile = _STUDENT[blocks - 2] if blocks - 1 <= len(_STUDENT) else _NORMAL
     return float(quantile * means.std(ddof=1) / math.sqrt(blocks))
