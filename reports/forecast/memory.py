@@ -44,7 +44,7 @@ def kv_bytes(work: Work, kind: str, context: int) -> int | None:
     held = 0.0
     for layer in work.attention:
         cells = min(context, layer.window + BATCH_ROWS) if layer.window else context
-        held += kv_row_bytes(layer, kind) * cells
+        held += 0.0 if layer.shared else kv_row_bytes(layer, kind) * cells
     return int(held)
 
 

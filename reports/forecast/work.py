@@ -44,13 +44,14 @@ class CpuMatmul:
 
 @dataclass(frozen=True)
 class AttentionLayer:
-    """Heads of one layer. ``window`` 0: all positions."""
+    """Heads of one layer. ``window`` 0: all positions. ``shared``: it reads another layer's keys and values."""
 
     heads: int
     kv_heads: int
     k_dim: int
     v_dim: int
     window: int = 0
+    shared: bool = False
 
     def cells(self, depth: int) -> int:
         """Positions that a token behind ``depth`` others attends to."""
@@ -111,28 +112,34 @@ def work_of(model: GgufFile, hparams: Hparams | None, plan: NpuPlan, *, fused: b
     return Work(
         npu=tuple(npu.items()),
         cpu=tuple(cpu.items()),
-        attention=attention_of(hparams),
+        attention=attention_of(model, hparams),
         weights=sum(tensor.K * tensor.N for tensor in plan.tensors),
         calls=plan.runs,
         experts=has_experts(model),
     )
 
 
-def attention_of(hparams: Hparams | None) -> tuple[AttentionLayer, ...] | None:
-    """Heads and windows by layer; None without hyper-parameters."""
+def attention_of(model: GgufFile, hparams: Hparams | None) -> tuple[AttentionLayer, ...] | None:
+    """Heads and windows of the layers that attend; None without hyper-parameters.
+
+    A layer with a recurrent state (its ``ssm_out`` says so) keeps no keys and values.
+    """
     if hparams is None:
         return None
     heads, kv_heads = hparams.layers("attention.head_count"), hparams.layers("attention.head_count_kv")
-    k_dim, v_dim = hparams.integer("attention.key_length"), hparams.integer("attention.value_length")
-    window = hparams.values.get("attention.sliding_window")
-    size = window if isinstance(window, int) else 0
-    pattern = hparams.values.get("attention.sliding_window_pattern")
-    if isinstance(pattern, tuple):
-        windows = [size if flag else 0 for flag in pattern]
-    else:
-        # gemma2 has a window and no pattern: every other layer, from the first (llama.cpp b11434).
-        windows = [size if il % 2 == 0 else 0 for il in range(hparams.n_layer)]
-    return tuple(AttentionLayer(heads[il], kv_heads[il], k_dim, v_dim, windows[il]) for il in range(hparams.n_layer))
+    window = hparams.optional_integer("attention.sliding_window")
+    return tuple(
+        AttentionLayer(
+            heads[il],
+            kv_heads[il],
+            hparams.head_size(il),
+            hparams.head_size(il, "value"),
+            window if hparams.in_window(il) else 0,
+            hparams.kv_source(il) != il,
+        )
+        for il in range(hparams.n_layer)
+        if f"blk.{il}.ssm_out.weight" not in model.tensors
+    )
 
 
 def has_experts(model: GgufFile) -> bool:
