@@ -216,5 +216,31 @@ ARCHITECTURES: dict[str, Architecture] = {
             },
             rope_is_whole_head=True,
         ),
+        Architecture(
+            "gemma4-assistant",
+            (
+                *(key for key in _COMMON if key.suffix != "nextn_predict_layers"),
+                *_GEMMA4_WINDOW,
+                # Every layer predicts: the key equals block_count, and says nothing of how many tokens can be drafted.
+                Key("nextn_predict_layers", "integer", required=True, low=1, high=_MAX_LAYERS),
+                Key("embedding_length_out", "integer", required=True, low=1, high=_MAX_WIDTH),
+            ),
+            {
+                **{name: _GEMMA4_LAYER[name] for name in ("attn_norm.weight", "attn_output.weight", "ffn_norm.weight")},
+                **{name: _GEMMA4_LAYER[name] for name in ("ffn_gate.weight", "ffn_up.weight", "ffn_down.weight")},
+                **_POST_NORMS,
+                "attn_q.weight": (("n_embd", "n_q"), True),
+                "attn_q_norm.weight": (("n_head_dim",), True),
+                "layer_output_scale.weight": (("one",), True),
+            },
+            {
+                "token_embd.weight": (("n_embd", "n_vocab"), True),
+                "output_norm.weight": (("n_embd",), True),
+                "nextn.pre_projection.weight": (("n_target_twice", "n_embd"), True),
+                "nextn.post_projection.weight": (("n_embd", "n_target"), True),
+                **_ROPE_FACTORS,
+            },
+            rope_is_whole_head=True,
+        ),
     )
 }

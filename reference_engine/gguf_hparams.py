@@ -345,10 +345,24 @@ def _shared_layers_have_a_source(
                 return
 
 
+def _every_layer_of_a_drafter_predicts(
+    values: Values, table: Architecture, metadata: Metadata, problems: list[GgufError]
+) -> None:
+    if table.name != "gemma4-assistant":
+        return
+    predicting, suffix = values["nextn_predict_layers"], "nextn_predict_layers"
+    if predicting != _layers(values):
+        _refuse(problems, table, metadata, suffix, f"is {predicting}; it must equal block_count {_layers(values)}")
+    if values["embedding_length_out"] == values["embedding_length"]:
+        # llama.cpp refuses it too: it could not tell the drafter's width from the target's.
+        _refuse(problems, table, metadata, "embedding_length_out", "equals embedding_length; it is the target's width")
+
+
 _RELATIONS: tuple[Relation, ...] = (
     _kv_heads_divide_heads,
     _rope_turns_pairs_of_the_head,
     _key_equals_value_length,
     _heads_in_a_window,
     _shared_layers_have_a_source,
+    _every_layer_of_a_drafter_predicts,
 )

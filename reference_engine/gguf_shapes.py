@@ -50,6 +50,8 @@ def _sizes(hparams: Hparams, layer: int) -> dict[str, int]:
         "n_rot_half": hparams.integer("rope.dimension_count") // 2,
         "n_per_layer": per_layer,
         "n_per_layer_all": per_layer * hparams.n_layer,
+        "n_target": hparams.optional_integer("embedding_length_out"),
+        "n_target_twice": 2 * hparams.optional_integer("embedding_length_out"),
         "one": 1,
     }
 

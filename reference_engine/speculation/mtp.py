@@ -87,6 +87,8 @@ class Mtp:
     def draft(self, now: Round) -> list[int]:
         draft: list[int] = []
         start = len(now.tokens)
+        if self.head.shared_memory and start == 0:
+            return []  # no keys and values of the target to attend to
         tokens, states = [now.id_last], self._pending
         while len(draft) < min(self.n_max, now.n_max):
             i = len(draft)
