@@ -8,9 +8,16 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from reference_engine.commands.options import add_model_arguments, kernels_note, load_model, open_model_file
+from reference_engine.commands.options import (
+    add_model_arguments,
+    kernels_note,
+    load_model,
+    make_named_backend,
+    open_model_file,
+    thread_count,
+)
 from reference_engine.errors import EngineError, UsageError
 from reports.contract import EXIT_FINDINGS, EXIT_OK
 from reports.text import inert
@@ -19,6 +26,9 @@ if TYPE_CHECKING:
     from reference_engine.gguf_file import GgufFile
     from reference_engine.model import Model
     from reference_engine.speculation.compared import Compared
+    from reference_engine.speculation.engine_sequence import EngineSequence
+    from reference_engine.speculation.mtp import MtpHead
+    from reference_engine.speculation.stack import Stack
     from reference_engine.speculation.strategies import StrategyOptions
 
 HELP = "generate with and without speculation, compare, and say what it saves"
@@ -88,17 +98,28 @@ def _compare(values: argparse.Namespace, model: Model, names: list[str], prompt:
     from reference_engine.speculation.strategies import make_stack  # noqa: PLC0415
 
     options = _options(values)
-    draft: Callable[[], Any] | None = None
-    if values.draft is not None and "draft-simple" in names:
-        draft_model = _draft_model(values, model)
-        draft = lambda: EngineSequence(draft_model)  # noqa: E731  made anew for each run
-    return compare(
-        lambda: EngineSequence(model),
-        lambda: make_stack(names, options, draft=draft),
-        prompt,
-        n_predict=values.tokens,
-        eog=() if values.ignore_end else _ends(model.file),
-    )
+    draft = _draft_model(values, model) if values.draft is not None and "draft-simple" in names else None
+    head_of = _head(values, model) if "draft-mtp" in names else None
+
+    def make() -> tuple[EngineSequence, Stack]:
+        target = EngineSequence(model)
+        return target, make_stack(
+            names,
+            options,
+            draft=None if draft is None else lambda: EngineSequence(draft),
+            mtp=None if head_of is None else lambda: head_of(target),
+        )
+
+    return compare(make, prompt, n_predict=values.tokens, eog=() if values.ignore_end else _ends(model.file))
+
+
+def _head(values: argparse.Namespace, model: Model) -> Callable[[EngineSequence], MtpHead]:
+    from reference_engine.speculation.mtp_head import head_of  # noqa: PLC0415  brings numpy and the kernels
+
+    threads = thread_count(values.threads)
+    if values.draft is None:
+        return head_of(model, None, None)
+    return head_of(model, open_model_file(values.draft), make_named_backend(values.backend, threads))
 
 
 def _options(values: argparse.Namespace) -> StrategyOptions:

@@ -10,6 +10,7 @@ soft cap; post_projection gives the hidden state for the next step.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,12 @@ class Gemma4Assistant:
         self.layers = [Layer(load, number) for number in range(hparams.n_layer)]
         last = len(target.layers) - 1
         self.kv_indices = [target.graph.kv_index(last - 1 if window else last) for window in self.windows]
+
+    def on(self, cache: KvCache) -> Gemma4Assistant:
+        """The same drafter on another cache of its target."""
+        other = copy.copy(self)
+        other.cache = cache
+        return other
 
     def truncate(self, n_past: int) -> None:
         """Nothing is remembered."""

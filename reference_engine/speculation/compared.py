@@ -80,23 +80,22 @@ class Compared:
 
 
 def compare(
-    make_target: Callable[[], Traced],
-    make_stack: Callable[[], Stack],
+    make: Callable[[], tuple[Traced, Stack]],
     prompt: Sequence[int],
     *,
     n_predict: int,
     eog: Collection[int] = (),
 ) -> Compared:
-    """Run both, and look for the cause where they differ."""
+    """Run both, and look for the cause where they differ. ``make``: a target with an empty cache, fresh strategies."""
     started = time.perf_counter()
-    greedy = generate(make_target(), None, prompt, n_predict=n_predict, eog=eog)
+    greedy = generate(make()[0], None, prompt, n_predict=n_predict, eog=eog)
     middle = time.perf_counter()
-    stack = make_stack()
-    speculative = generate(make_target(), stack, prompt, n_predict=n_predict, eog=eog)
+    target, stack = make()
+    speculative = generate(target, stack, prompt, n_predict=n_predict, eog=eog)
     ended = time.perf_counter()
     divergence = None
     if greedy.tokens != speculative.tokens:
-        divergence = explain(make_target, make_stack, prompt, n_predict=n_predict, eog=eog)
+        divergence = explain(make, prompt, n_predict=n_predict, eog=eog)
     return Compared(
         stack.name, greedy, speculative, tuple(stack.statistics), (middle - started, ended - middle), divergence
     )

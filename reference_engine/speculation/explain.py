@@ -98,27 +98,26 @@ def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
 
 
 def explain(
-    make_target: Callable[[], Traced],
-    make_stack: Callable[[], Stack],
+    make: Callable[[], tuple[Traced, Stack]],
     prompt: Sequence[int],
     *,
     n_predict: int,
     eog: Collection[int] = (),
 ) -> Divergence | None:
-    """None where both generations are the same."""
+    """None where both generations are the same. ``make`` gives a target with an empty cache and fresh strategies."""
     leaks: list[int] = []
-    plain = generate(make_target(), None, prompt, n_predict=n_predict, eog=eog)
-    stack = _Guarded(make_stack(), None, leaks)
-    run = generate(make_target(), stack, prompt, n_predict=n_predict, eog=eog)  # type: ignore[arg-type]
+    plain = generate(make()[0], None, prompt, n_predict=n_predict, eog=eog)
+    target, stack = make()
+    run = generate(target, stack, prompt, n_predict=n_predict, eog=eog)
     index = first_difference(plain.tokens, run.tokens)
     if index is None:
         return None
     position = len(prompt) - 1 + index
-    watch = _Watched(make_target(), position)
+    watch = _Watched(make()[0], position)
     generate(watch, None, prompt, n_predict=index + 1, eog=eog)
-    target = make_target()
+    target, stack = make()
     watch_too = _Watched(target, position)
-    guarded = _Guarded(make_stack(), target, leaks)
+    guarded = _Guarded(stack, target, leaks)
     _until(watch_too, guarded, prompt, n_predict=n_predict, eog=eog, position=position)
     return _judged((index, position), (plain, run), (watch.seen, watch_too.seen), leaks)
 
@@ -184,12 +183,10 @@ class _Watched:
 class _Guarded:
     """A stack during whose drafting the target's cache must not change; positions at which it did go to ``leaks``."""
 
-    def __init__(self, stack: Stack, target: Traced | None, leaks: list[int]) -> None:
+    def __init__(self, stack: Stack, target: Traced, leaks: list[int]) -> None:
         self._stack, self._target, self._leaks = stack, target, leaks
 
     def draft(self, now: object) -> list[int]:
-        if self._target is None:
-            return self._stack.draft(now)  # type: ignore[arg-type]
         before = self._target.cache_sha256()
         draft = self._stack.draft(now)  # type: ignore[arg-type]
         if self._target.cache_sha256() != before:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from reference_engine.gguf_hparams import load_hparams
@@ -13,25 +14,27 @@ from reference_engine.weights import Loader
 if TYPE_CHECKING:
     from reference_engine.backends import Backend
     from reference_engine.gguf_file import GgufFile
+    from reference_engine.model import Model
     from reference_engine.speculation.engine_sequence import EngineSequence
     from reference_engine.speculation.mtp import MtpHead
 
 
-def load_drafter(file: GgufFile, backend: Backend, sequence: EngineSequence) -> MtpHead:
-    """The drafter in ``file`` on the cache of ``sequence``, its matrices in ``backend``.
+def head_of(target: Model, drafter: GgufFile | None, backend: Backend | None) -> Callable[[EngineSequence], MtpHead]:
+    """Heads for sequences of ``target``; weights are loaded once, the drafter's matrices into ``backend``.
 
-    SpeculationError for a file that is no drafter, EngineError for one that was made for another target, GgufError.
+    SpeculationError where there is no head, EngineError for a drafter of another target, GgufError.
     """
+    if drafter is None or backend is None:
+        raise SpeculationError("draft-mtp needs a drafter trained on the target: name one with --draft")
     from reference_engine.graphs.gemma4_assistant import Gemma4Assistant  # noqa: PLC0415  for this kind alone
 
-    if file.architecture != "gemma4-assistant":
-        raise SpeculationError(
-            f"draft-mtp needs a drafter of the architecture gemma4-assistant, not {file.architecture}"
-        )
-    hparams = load_hparams(file)
-    problems = check_shapes(file, hparams)
+    kind = drafter.architecture
+    if kind != "gemma4-assistant":
+        raise SpeculationError(f"draft-mtp needs a drafter of the architecture gemma4-assistant, not {kind}")
+    hparams = load_hparams(drafter)
+    problems = check_shapes(drafter, hparams)
     if problems:
         raise problems[0]
-    load = Loader(file, hparams, backend, range(hparams.n_layer))
-    target = sequence.model
-    return Gemma4Assistant(load, target, sequence.cache, target.ops, gelu_half_table=target.gelu_half_table)
+    load = Loader(drafter, hparams, backend, range(hparams.n_layer))
+    head = Gemma4Assistant(load, target, target.new_cache(), target.ops, gelu_half_table=target.gelu_half_table)
+    return lambda sequence: head.on(sequence.cache)

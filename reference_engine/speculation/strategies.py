@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reference_engine.speculation.draft_model import DraftModel
 from reference_engine.speculation.drafter import Drafter, SpeculationError
+from reference_engine.speculation.mtp import Mtp, MtpHead
 from reference_engine.speculation.ngram_cache import Counts, NgramCache
 from reference_engine.speculation.ngram_cache_file import read_counts
 from reference_engine.speculation.ngram_map import NgramMap
@@ -56,7 +57,7 @@ def make_stack(
     options: StrategyOptions,
     *,
     draft: Callable[[], SequenceModel] | None = None,
-    mtp: Callable[[], Drafter] | None = None,
+    mtp: Callable[[], MtpHead] | None = None,
 ) -> Stack:
     """Fresh strategies. SpeculationError where one needs a draft model that was not given."""
     return Stack([_made(name, options, draft, mtp) for name in names])
@@ -66,7 +67,7 @@ def _made(
     name: str,
     o: StrategyOptions,
     draft: Callable[[], SequenceModel] | None,
-    mtp: Callable[[], Drafter] | None,
+    mtp: Callable[[], MtpHead] | None,
 ) -> Drafter:
     if name == "draft-simple":
         if draft is None:
@@ -75,7 +76,7 @@ def _made(
     if name == "draft-mtp":
         if mtp is None:
             raise SpeculationError("draft-mtp needs a drafter trained on the target (--draft), or a nextn block in it")
-        return mtp()
+        return Mtp(mtp(), o.draft_n_max, o.draft_n_min, o.draft_p_min, compat=o.compat)
     return _ngram(name, o)
 
 

@@ -59,9 +59,9 @@ def explained(
     eog: Collection[int] = (),
 ) -> Divergence | None:
     text = whole_text(model)
+    stack_of = make_stack or (lambda: Stack([Knowing(text, model.n_vocab)]))
     return explain(
-        lambda: sequence(model),
-        make_stack or (lambda: Stack([Knowing(text, model.n_vocab)])),
+        lambda: (sequence(model), stack_of()),
         PROMPT,
         n_predict=N_PREDICT,
         eog=eog,
