@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from reference_engine.errors import EngineError, UsageError
+from reference_engine.errors import EXIT_INTERRUPTED, EngineError, UsageError
 from reference_engine.gguf_errors import GgufError
 from reference_engine.gguf_tensor import MissingPackage, NoDequantizer
 from reports.contract import EXIT_COULD_NOT_RUN, EXIT_USAGE
@@ -38,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refused(error, EXIT_USAGE)
     except (EngineError, GgufError, MissingPackage, NoDequantizer) as error:
         return _refused(error, EXIT_COULD_NOT_RUN)
+    except KeyboardInterrupt:
+        print("rknpu-engine: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
     except MemoryError as error:
         said = f" ({error})" if str(error) else ""
         return _refused(

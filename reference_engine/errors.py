@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 
+EXIT_INTERRUPTED = 130
+"""What a shell gives a program that Ctrl-C ended."""
+
+
 class EngineError(Exception):
     """A model cannot be run, or not on."""
 

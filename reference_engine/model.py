@@ -61,7 +61,7 @@ class Forward:
 
 
 class Model:
-    """Use as a context manager, or call ``close``."""
+    """Use as a context manager, or call ``close``. One pass at a time: the scratch arrays are the model's."""
 
     def __init__(
         self,

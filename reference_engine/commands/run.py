@@ -18,7 +18,7 @@ from reference_engine.commands.options import (
     phase_notes,
     phases,
 )
-from reference_engine.errors import EngineError, UsageError
+from reference_engine.errors import EXIT_INTERRUPTED, EngineError, UsageError
 from reference_engine.gguf_errors import GgufError
 from reference_engine.gguf_tensor import MissingPackage
 from reports.contract import EXIT_OK
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from reference_engine.tokenizer import Tokenizer
 
 HELP = "continue a text, or answer a question"
-EXIT_INTERRUPTED = 130
 DEFAULT_TOKENS = 128
 
 

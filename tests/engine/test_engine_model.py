@@ -161,6 +161,19 @@ def test_a_shape_of_another_model_is_refused_with_both_shapes(tmp_path: Path) ->
         Model.load(path, make_backend("float"))
 
 
+def test_a_vocabulary_of_another_size_than_the_embedding_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = craft.key_array("tokenizer.ggml.tokens", craft.STRING, [str(n) for n in range(LLAMA.vocab - 1)])
+    monkeypatch.setattr("tests.gguf.random_models._vocabulary_keys", lambda: [texts])
+    path = tmp_path / "m.gguf"
+    path.write_bytes(LLAMA.file())
+    with pytest.raises(
+        GgufError, match=rf"'token_embd\.weight' has dims \[96, {LLAMA.vocab}\]; \[96, {LLAMA.vocab - 1}\]"
+    ):
+        Model.load(path, make_backend("float"))
+
+
 def test_progress_counts_the_bytes_of_what_is_loaded(model_file: Write) -> None:
     path = model_file(Recipe("llama", kind=craft.GGML_Q8_0))
     seen: list[tuple[int, int, str]] = []

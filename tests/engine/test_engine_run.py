@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import subprocess
@@ -14,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from reference_engine.__main__ import COMMANDS, main
-from reference_engine.commands.run import EXIT_INTERRUPTED
+from reference_engine.commands.run import Printer
+from reference_engine.errors import EXIT_INTERRUPTED
 from reports.contract import EXIT_COULD_NOT_RUN, EXIT_OK, EXIT_USAGE
 from tests.gguf import crafted_gguf as craft
 from tests.gguf.random_models import ARCHITECTURES, CONTEXT, Recipe
@@ -208,6 +210,50 @@ def test_ctrl_c_leaves_a_summary_and_exit_code_130(model_file: Write) -> None:
     assert b"stopped by: interrupted" in error
     assert b"prompt: 3 tokens" in error
     assert b"Traceback" not in error
+
+
+def test_ctrl_c_while_loading_is_one_line(
+    path: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reference_engine.commands.run.load_model", interrupted)
+    assert main(["run", path, "--tokens", "1,2"]) == EXIT_INTERRUPTED
+    assert capfd.readouterr().err == "rknpu-engine: interrupted\n"
+
+
+def test_too_little_memory_is_one_line(
+    path: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*_: object, **__: object) -> None:
+        raise MemoryError("no memory for the weight x")
+
+    monkeypatch.setattr("reference_engine.commands.run.load_model", exhausted)
+    assert main(["run", path, "--tokens", "1,2"]) == EXIT_COULD_NOT_RUN
+    assert capfd.readouterr().err.startswith("rknpu-engine: there is not enough memory (no memory for the weight x)")
+
+
+class Screen(io.TextIOWrapper):
+    def __init__(self, terminal: bool) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8")
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_gets_no_control_characters_of_a_model_and_a_pipe_gets_all(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Screen(terminal)
+    monkeypatch.setattr(sys, "stdout", screen)
+    printer = Printer(quiet=False, started=time.perf_counter())
+    printer.emit("a\x1b[31mb\n\tc\x9bd\u00e9\u202e")
+    shown = screen.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    assert shown == ("a\ufffd[31mb\n\tc\ufffdd\u00e9\ufffd" if terminal else "a\x1b[31mb\n\tc\x9bd\u00e9\u202e")
+    assert "".join(printer.text) == "a\x1b[31mb\n\tc\x9bd\u00e9\u202e"
 
 
 def test_help_needs_neither_numpy_nor_the_kernels() -> None:
