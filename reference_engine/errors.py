@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-
 EXIT_INTERRUPTED = 130
 """What a shell gives a program that Ctrl-C ended."""
 
