@@ -77,7 +77,21 @@ class Hparams:
 
     @property
     def n_layer(self) -> int:
+        """Layers of the model proper: blocks behind them that predict further tokens are not counted."""
+        if self.architecture == "gemma4-assistant":  # all of its blocks predict
+            return self.n_layer_all
+        return self.n_layer_all - self.optional_integer("nextn_predict_layers")
+
+    @property
+    def n_layer_all(self) -> int:
         return self.integer("block_count")
+
+    def recurrent(self, layer: int) -> bool:
+        """The layer is a gated delta net (qwen35): as the file says, else all but each full_attention_interval-th."""
+        if "full_attention_interval" not in self.values or layer >= self.n_layer:
+            return False
+        given = self.layers("attention.recurrent_layers")
+        return bool(given[layer]) if any(given) else (layer + 1) % self.integer("full_attention_interval") != 0
 
     @property
     def n_embd(self) -> int:
@@ -358,6 +372,20 @@ def _every_layer_of_a_drafter_predicts(
         _refuse(problems, table, metadata, "embedding_length_out", "equals embedding_length; it is the target's width")
 
 
+def _delta_net_sizes_fit(values: Values, table: Architecture, metadata: Metadata, problems: list[GgufError]) -> None:
+    if "ssm.state_size" not in values:
+        return
+    (size,), (heads,) = _ints(values, "ssm.state_size"), _ints(values, "ssm.time_step_rank")
+    (groups,), (inner,) = _ints(values, "ssm.group_count"), _ints(values, "ssm.inner_size")
+    if inner != size * heads:
+        sentence = f"is {inner}; it must be state_size {size} times time_step_rank {heads}"
+        _refuse(problems, table, metadata, "ssm.inner_size", sentence)
+    elif heads % groups:
+        _refuse(problems, table, metadata, "ssm.group_count", f"is {groups}, which does not divide {heads} heads")
+    elif _ints(values, "nextn_predict_layers")[0] >= _layers(values):
+        _refuse(problems, table, metadata, "nextn_predict_layers", "leaves no layer of the model proper")
+
+
 _RELATIONS: tuple[Relation, ...] = (
     _kv_heads_divide_heads,
     _rope_turns_pairs_of_the_head,
@@ -365,4 +393,5 @@ _RELATIONS: tuple[Relation, ...] = (
     _heads_in_a_window,
     _shared_layers_have_a_source,
     _every_layer_of_a_drafter_predicts,
+    _delta_net_sizes_fit,
 )

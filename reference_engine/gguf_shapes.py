@@ -19,7 +19,7 @@ def check_shapes(model: GgufFile, hparams: Hparams, layers: range | None = None)
     """
     table = ARCHITECTURES[hparams.architecture]
     problems = _against(model, "", table.model_tensors, _sizes(hparams, 0))
-    for layer in layers if layers is not None else range(hparams.n_layer):
+    for layer in layers if layers is not None else range(hparams.n_layer_all):
         problems += _against(model, f"blk.{layer}.", table.layer_tensors, _sizes(hparams, layer))
     return tuple(problems)
 
@@ -28,7 +28,7 @@ def unknown_tensors(model: GgufFile, hparams: Hparams) -> tuple[str, ...]:
     """Names that stand in no table: the engine would leave them unused."""
     table = ARCHITECTURES[hparams.architecture]
     known = set(table.model_tensors)
-    known.update(f"blk.{layer}.{name}" for layer in range(hparams.n_layer) for name in table.layer_tensors)
+    known.update(f"blk.{layer}.{name}" for layer in range(hparams.n_layer_all) for name in table.layer_tensors)
     return tuple(name for name in model.tensors if name not in known)
 
 
@@ -37,6 +37,9 @@ def _sizes(hparams: Hparams, layer: int) -> dict[str, int]:
     kv_heads = hparams.layers("attention.head_count_kv")[layer]
     key, value = hparams.head_size(layer), hparams.head_size(layer, "value")
     per_layer = hparams.optional_integer("embedding_length_per_layer_input")
+    state, v_heads, groups = (
+        hparams.optional_integer(f"ssm.{name}") for name in ("state_size", "time_step_rank", "group_count")
+    )
     return {
         "n_embd": hparams.n_embd,
         "n_vocab": hparams.n_vocab,
@@ -52,6 +55,13 @@ def _sizes(hparams: Hparams, layer: int) -> dict[str, int]:
         "n_per_layer_all": per_layer * hparams.n_layer,
         "n_target": hparams.optional_integer("embedding_length_out"),
         "n_target_twice": 2 * hparams.optional_integer("embedding_length_out"),
+        "n_embd_twice": 2 * hparams.n_embd,
+        "n_q_twice": 2 * heads * key,
+        "n_channels": (2 * groups + v_heads) * state,
+        "n_inner": hparams.optional_integer("ssm.inner_size"),
+        "n_kernel": hparams.optional_integer("ssm.conv_kernel"),
+        "n_v_heads": v_heads,
+        "n_state": state,
         "one": 1,
     }
 

@@ -10,6 +10,7 @@ from reference_engine.kernels.library import KernelLibrary
 from reference_engine.kv_cache_cells import I32, KvLayer
 from reference_engine.kv_cache_formats import FORMATS, rotation_sizes
 from reference_engine.kv_cache_native import NativeKvLayer
+from reference_engine.recurrent_state import RecurrentState
 
 __all__ = ["I32", "KvCache", "KvLayer"]
 
@@ -48,6 +49,7 @@ class KvCache:
         dims_v = dims_k if head_dim_v is None else _per_layer(head_dim_v, n_layers)
         uniform = [len({d for d, h in zip(dims, heads, strict=True) if h}) == 1 for dims in (dims_k, dims_v)]
         self.n_ctx, self.n_past = n_ctx, 0
+        self.states: list[RecurrentState | None] = []
         self._layers: list[KvLayer | None] = []
         for n, k_dim, v_dim, window in zip(heads, dims_k, dims_v, _per_layer(windows, n_layers), strict=True):
             rot_k = rotation_sizes(k_dim, 0, uniform=uniform[0])[0] if rotate and kinds[0].quantised else 0
@@ -61,6 +63,10 @@ class KvCache:
             if isinstance(layer, NativeKvLayer) and kernels is not None:
                 layer.kernels, layer.threads = kernels, threads
             self._layers.append(layer)
+
+    def has_layer(self, il: int) -> bool:
+        """Layer ``il`` has keys and values of its own."""
+        return self._layers[il] is not None
 
     def layer(self, il: int) -> KvLayer:
         """The keys and values of layer ``il``; LookupError when it has none of its own."""
@@ -81,8 +87,17 @@ class KvCache:
             raise UsageError(
                 f"cannot cut the context back to {n_past} tokens: layers with a window keep the last tokens only"
             )
+        states = [state for state in self.states if state is not None]
+        for state in states:
+            if not state.can_truncate(n_past):
+                raise UsageError(
+                    f"cannot cut the context back to {n_past} tokens: recurrent layers remember the last batch only, "
+                    f"from {state.oldest} on; start anew"
+                )
         for layer in present:
             layer.truncate(n_past)
+        for state in states:
+            state.truncate(n_past)
         self.n_past = n_past
 
     def bytes_used(self) -> list[int]:

@@ -136,8 +136,9 @@ class Model:
     def new_cache(self) -> KvCache:
         """An empty KV cache for ``n_ctx`` positions of the loaded layers."""
         shapes = [_shape(self.hparams, number) for number in self.layers]
-        own = [self.graph.kv_index(index) == index for index in range(len(shapes))]
-        return KvCache(
+        states = self.graph.new_states()
+        own = [self.graph.kv_index(index) == index and not (states and states[index]) for index in range(len(shapes))]
+        cache = KvCache(
             len(shapes),
             [shape.kv_heads if has else 0 for shape, has in zip(shapes, own, strict=True)],
             [shape.key for shape in shapes],
@@ -151,6 +152,8 @@ class Model:
             kernels=self.backend.kernels,
             threads=self.threads,
         )
+        cache.states = states
+        return cache
 
     def forward(
         self,

@@ -77,6 +77,10 @@ class Loader:
             self.backend.kernels.pin(values)
         return values
 
+    def matrix(self, name: str) -> F32:
+        """A small matrix that no product is made with, as float32 of its shape, checked likewise."""
+        return self.vector(name).reshape(self.tensor(name).shape)
+
     def optional_vector(self, name: str) -> F32 | None:
         return self.vector(name) if self.has(name) else None
 

@@ -16,6 +16,7 @@ GRAPHS = {
     "gemma2": "Gemma2Graph",
     "gemma3": "Gemma3Graph",
     "gemma4": "Gemma4Graph",
+    "qwen35": "Qwen35Graph",
 }
 
 

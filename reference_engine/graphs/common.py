@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reference_engine.gguf_hparams import Hparams
     from reference_engine.kernels.library import KernelLibrary
     from reference_engine.kv_cache import KvCache, KvLayer
+    from reference_engine.recurrent_state import RecurrentState
     from reference_engine.vector_ops import VectorOps
     from reference_engine.weights import Loader
     from reference_engine.workspace import Rows
@@ -105,7 +106,7 @@ class Run:
         self.window = 0
         self._layer = -1
         self._rows = scratch[0]
-        self._kv: KvLayer = cache.layer(0)
+        self._kv: KvLayer | None = None
 
     def enter(self, index: int, layer: int, window: int, kv_index: int) -> None:
         """Go into a layer: the ``index``-th that is loaded, number ``layer`` of the model.
@@ -115,7 +116,13 @@ class Run:
         self._layer = layer
         self.window = window
         self._rows = self._scratch[index]
-        self._kv = self.cache.layer(kv_index)
+        self._kv = self.cache.layer(kv_index) if self.cache.has_layer(kv_index) else None
+
+    def state(self, index: int) -> RecurrentState:
+        """What the ``index``-th loaded layer, a recurrent one, remembers."""
+        state = self.cache.states[index]
+        assert state is not None
+        return state
 
     def leave(self) -> None:
         """Out of the last layer: what follows belongs to none."""
@@ -181,11 +188,13 @@ class Run:
 
     def attention(self, q: F32, k: F32, v: F32, *, scale: float, window: int = 0, softcap: float = 0.0) -> F32:
         """Append k and v to the layer's cache and attend: [M, heads * value]."""
+        assert self._kv is not None
         self._kv.append(k, v, self.positions)
         return self.attend(q, scale=scale, window=window, softcap=softcap)
 
     def attend(self, q: F32, *, scale: float, window: int = 0, softcap: float = 0.0) -> F32:
         """Attend to the keys and values that are there: [M, heads * value]."""
+        assert self._kv is not None
         out = self.ops.attention(
             q,
             self._kv,
@@ -262,6 +271,10 @@ class Graph:
     def windows(hparams: Hparams) -> tuple[int, ...]:
         """How many positions back each layer of the model sees, its own included; 0 where it sees all."""
         return (0,) * hparams.n_layer
+
+    def new_states(self) -> list[RecurrentState | None]:
+        """Empty memories of the loaded layers that are recurrent; none where no layer is."""
+        return []
 
     def kv_index(self, index: int) -> int:
         """Which loaded layer holds the keys and values that the ``index``-th reads."""

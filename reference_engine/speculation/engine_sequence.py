@@ -52,13 +52,16 @@ class EngineSequence:
         self.cache.truncate(n_past)
 
     def cache_sha256(self) -> str:
-        """Over every cell of every layer: what a draft must not change."""
+        """Over every cell and state of every layer: what a draft must not change."""
         digest = hashlib.sha256()
         for index in range(len(self.model.layers)):
             with contextlib.suppress(LookupError):
                 layer = self.cache.layer(index)
                 for array in (layer.k_codes, layer.k_scales, layer.v_codes, layer.v_scales):
                     digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+        for state in self.cache.states:
+            if state is not None:
+                digest.update(state.matrix.tobytes() + state.rows.tobytes())
         return digest.hexdigest()
 
     def _check(self, first: int) -> None:

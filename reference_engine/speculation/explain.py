@@ -33,7 +33,7 @@ BUG = "bug"
 NEAR_RELATIVE = 1e-3
 """Logits that differ by less than this share of their range are the same numbers summed in another order."""
 
-_OF_THE_CACHE = ("kqv_out", "linear_attn_out")
+_OF_THE_CACHE = ("kqv_out", "conv_output_silu", "linear_attn_state_out")
 """Results that depend on earlier positions; all others depend on their own row alone."""
 
 

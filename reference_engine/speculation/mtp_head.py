@@ -25,7 +25,7 @@ def head_of(target: Model, drafter: GgufFile | None, backend: Backend | None) ->
     SpeculationError where there is no head, EngineError for a drafter of another target, GgufError.
     """
     if drafter is None or backend is None:
-        raise SpeculationError("draft-mtp needs a drafter trained on the target: name one with --draft")
+        return _own_head(target)
     from reference_engine.graphs.gemma4_assistant import Gemma4Assistant  # noqa: PLC0415  for this kind alone
 
     kind = drafter.architecture
@@ -38,3 +38,14 @@ def head_of(target: Model, drafter: GgufFile | None, backend: Backend | None) ->
     load = Loader(drafter, hparams, backend, range(hparams.n_layer))
     head = Gemma4Assistant(load, target, target.new_cache(), target.ops, gelu_half_table=target.gelu_half_table)
     return lambda sequence: head.on(sequence.cache)
+
+
+def _own_head(target: Model) -> Callable[[EngineSequence], MtpHead]:
+    from reference_engine.graphs.qwen35 import NextnHead, Qwen35Graph  # noqa: PLC0415  for this kind alone
+
+    if not isinstance(target.graph, Qwen35Graph) or target.graph.nextn is None:
+        raise SpeculationError(
+            "draft-mtp needs a drafter trained on the target (name one with --draft), or a nextn block in the target"
+        )
+    head = NextnHead(target, target.graph.nextn)
+    return lambda _: head.anew()
