@@ -322,3 +322,25 @@ def test_weights_that_stay_on_the_cpu_leave_a_prompt_unknown_until_a_cpu_build_t
     operations = 2 * 1000 * 100.0
     seconds = 512 * 2 * 1024 * 1024 / operations
     assert rates(told, cores=3, cpus="4-7")["prefill_tps"]["value"] == pytest.approx(512 / seconds, rel=0.01)
+
+
+def test_a_k_beyond_the_limit_is_two_runs_two_fetches_and_a_sum(tmp_path: Path) -> None:
+    """K = 10240 of ffn_down goes as 8192 and 2048; sums of the second segment are added to the first's floats."""
+    shape = Dimensions(layers=1, embd=1024, ff=10240, heads=16, kv_heads=4, head_dim=64, vocab=1024, tied=False)
+    with open_gguf(write_header(tmp_path / "split.gguf", "split", shape), header_only=True) as model:
+        row = rates(forecast(made.report(), model, W8A8), cores=1, cpus="4-7")
+    layer = ((1024, 1024), (1024, 256), (1024, 256), (1024, 1024), (1024, 10240), (1024, 10240))
+    runs, collect, sync = 0.0, 0.0, 0.0
+    plain = [*((512, shape) for shape in layer), (1, (1024, 1024))]
+    for m, (k, n) in plain:
+        runs += made.FIXED + k * n * (made.STREAM + (m * made.MAC if m > 1 else 0))
+        collect += m * n * 8 / made.COPY
+        sync += 2 * made.SYNC_START + made.SYNC_BYTE * m * (k + 4 * n)
+    for k in (8192, 2048):
+        runs += made.FIXED + k * 1024 * (made.STREAM + 512 * made.MAC)
+        sync += 2 * made.SYNC_START + made.SYNC_BYTE * 512 * (k + 4 * 1024)
+    collect += 512 * 1024 * (8 + 12) / made.COPY
+    parts = row["prefill_parts_s"]
+    assert parts["NPU"] == pytest.approx(runs, rel=0.01)
+    assert parts["collect"] == pytest.approx(collect, rel=1e-6)
+    assert parts["sync"] == pytest.approx(sync, rel=1e-3)
