@@ -63,7 +63,6 @@ def test_the_other_compiler_gives_the_same_hashes(builds: Path, hashes: str) -> 
     ("file", "old", "new"),
     [
         ("linear_feed.c", "b->K % GEMM_QUAD);\n", "GEMM_QUAD * 2);\n"),
-        ("linear_weight.c", "(n + 15) / 16 * 16 *", "n / 16 * 16 *"),
         ("linear_prepare.c", "(ek_row_bytes(p, s) * (size_t)M + 63) / 64 * 64", "ek_row_bytes(p, s) * (size_t)M / 2"),
     ],
 )
@@ -76,9 +75,6 @@ def test_a_fault_put_into_the_source_is_seen(tmp_path: Path, hashes: str, file: 
     text = source.read_text(encoding="utf-8")
     assert text.count(old) == 1
     source.write_text(text.replace(old, new), encoding="utf-8")
-    for other in (copy / "src").glob("*.c"):
-        if not other.name.startswith(("linear", "dequant", "pool", "path")):
-            other.unlink()
     driver = build_driver(tmp_path / "build", flags="-O0 -g -fsanitize=address", kernels=copy)
     done = run_driver([str(driver)], "1", "c", env=OPTIONS)
     assert done.returncode != 0
