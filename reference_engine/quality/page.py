@@ -9,7 +9,11 @@ from typing import Any
 from reports.text import inert, table, wrapped
 
 _WIDTH = 100
-_SHOWN_LAYERS = 12
+_NOISE = (
+    "By noise: the back end against itself with its norms off by 1e-7; alone = batch: rows that have the same bits "
+    "token by token as in a batch."
+)
+_SHOWN_LAYERS = 5
 
 
 def render(document: dict[str, Any]) -> str:
@@ -19,6 +23,8 @@ def render(document: dict[str, Any]) -> str:
         lines += ["", *_backends(document)]
     if document["kv"]:
         lines += ["", *_kv(document)]
+    if document["backends"] and document["backends"][0]["floor"] is not None:
+        lines += wrapped(_NOISE, "", _WIDTH)
     for note in document["notes"]:
         lines += wrapped(inert(note), "", _WIDTH)
     return "\n".join(lines) + "\n"
@@ -47,41 +53,43 @@ def _backends(document: dict[str, Any]) -> list[str]:
     ]
     if rows:
         lines += table(rows, headers, ("left", *("right",) * 6))
+    lines += ["", *_details(document["backends"])]
     for entry in document["backends"]:
         lines += _of_one(entry)
     return lines
 
 
+def _details(entries: Sequence[dict[str, Any]]) -> list[str]:
+    """What noise alone would do, how full the integers are, and how the changed tops lie."""
+    headers = ("", "KL by noise", "same top by noise", "alone = batch", "at rim", "beyond", "other tops", "near ties")
+    return table([_detail_row(entry) for entry in entries], headers, ("left", *("right",) * 7))
+
+
+def _detail_row(entry: dict[str, Any]) -> tuple[str, ...]:
+    floor, full = entry["floor"], entry["saturation"]
+    noise = ("", "", "")
+    if floor is not None:
+        noise = (
+            f"{floor['kl_mean']['value']:.2g}",
+            f"{floor['same_top']['value']:.3f}",
+            f"{floor['alone_rows_equal']}/{floor['alone_rows']}",
+        )
+    rim = ("", "")
+    if full is not None:
+        rim = (f"{100 * full['at_rim'] / full['elements']:.3f}%", f"{100 * full['clipped'] / full['elements']:.3f}%")
+    tops = (str(entry["changed_tops"]), str(entry["changed_near_ties"])) if "changed_tops" in entry else ("", "")
+    return (inert(entry["backend"]), *noise, *rim, *tops)
+
+
 def _of_one(entry: dict[str, Any]) -> list[str]:
     name = inert(entry["backend"])
     lines = []
-    floor = entry["floor"]
-    if floor is not None:
-        lines += wrapped(
-            f"norms off by 1e-7 alone give KL {floor['kl_mean']['value']:.2g}, same top "
-            f"{floor['same_top']['value']:.3f}; token by token {floor['alone_rows_equal']} of "
-            f"{floor['alone_rows']} rows have the same bits",
-            "  ",
-            _WIDTH,
-            f"{name}: ",
-        )
     full = entry["saturation"]
-    if full is not None:
-        shares = f"{100 * full['at_rim'] / full['elements']:.3f}% at the rim, {full['clipped']:,} beyond it"
-        worst = ", ".join(f"{inert(row['name'])} {row['clipped']:,}" for row in full["worst"])
-        lines += wrapped(
-            f"{full['elements']:,} activations quantised, {shares}" + (f" ({worst})" if worst else ""),
-            "  ",
-            _WIDTH,
-            f"{name}: ",
-        )
+    if full is not None and full["worst"]:
+        worst = ", ".join(f"{inert(row['name'])} {row['clipped'] / row['elements']:.2%}" for row in full["worst"])
+        lines += wrapped(f"most beyond the rim: {worst}", "  ", _WIDTH, f"{name}: ")
     if entry.get("layers"):
         lines += wrapped(f"NMSE behind layer {_layers(entry['layers'])}", "  ", _WIDTH, f"{name}: ")
-    if entry.get("changed_tops"):
-        lines.append(
-            f"{name}: {entry['changed_tops']} other tops, {entry['changed_near_ties']} of them near ties of the "
-            f"reference; median gap {entry['changed_gap_median']:.3g}"
-        )
     if "matmuls" in entry:
         lines += wrapped(_matmuls(entry["matmuls"]), "  ", _WIDTH, f"{name}: ")
     if entry.get("simulated"):

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,16 +16,21 @@ import pytest
 from numpy.typing import NDArray
 
 from reference_engine.__main__ import main
+from reference_engine.backends import make_backend
 from reference_engine.commands.compare import backend_list, kv_list
+from reference_engine.gguf_file import open_gguf
 from reference_engine.model import KvOptions, Model
+from reference_engine.model_cache import find_model
 from reference_engine.quality import evaluate as evaluating
 from reference_engine.quality.evaluate import Text, cut, evaluate, noise_floor
 from reference_engine.quality.kv import KvTask, compare_kv
+from reference_engine.tokenizer import load_tokenizer
 from tests.gguf import crafted_gguf as craft
 from tests.gguf.random_models import Recipe
 from tests.quality.conftest import Load
 
 TOKENS = [int(value) for value in np.random.default_rng(3).integers(0, 200, 90)]
+PROSE = Path(__file__).with_name("prose.txt")
 IDS = ",".join(map(str, TOKENS))
 F64 = NDArray[np.float64]
 
@@ -151,6 +158,38 @@ def test_kv_types_lose_by_their_bits_and_take_their_bytes(load: Load, tmp_path: 
     assert model.kv == KvOptions()
 
 
+RANGES = {
+    # KL mean and same top that were measured beforehand on SmolLM2 with other texts, with room for this one's
+    "npu:w8a8-per-channel": ((0.02, 0.1), (0.8, 0.95)),
+    "npu:w8a8-hadamard": ((0.002, 0.01), (0.92, 1.0)),
+    "npu:w8a8-per-tensor-both": ((0.2, 1.5), (0.3, 0.75)),
+    "npu:w4a4": ((4, 15), (0, 0.15)),
+}
+
+
+@pytest.mark.model
+def test_pipelines_cost_what_was_measured_beforehand() -> None:
+    path = find_model("smollm2")
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("make model was not run")
+        pytest.skip("make model brings the model")
+    tokenizer_file = open_gguf(path)
+    tokens = load_tokenizer(tokenizer_file).encode(PROSE.read_text("utf-8"))[:160]
+    tokenizer_file.close()
+    with contextlib.ExitStack() as stack:
+        models = []
+        for name in ("float", *RANGES):
+            backend = make_backend(name, threads=2)
+            models.append((name, stack.enter_context(Model.load(path, backend, n_ctx=160, threads=2))))
+        outcomes = evaluate(models, cut(tokens, 160, None))
+    for outcome in outcomes[1:]:
+        kl, same = outcome.rows.kl.mean(), outcome.rows.same_top.mean()
+        (kl_low, kl_high), (same_low, same_high) = RANGES[outcome.name]
+        assert kl_low < kl < kl_high, outcome.name
+        assert same_low <= same <= same_high, outcome.name
+
+
 Compare = Callable[..., tuple[int, Any]]
 
 
@@ -191,7 +230,13 @@ def test_the_document_of_a_comparison(compare: Compare) -> None:
 def test_the_page_names_what_it_compared(compare: Compare) -> None:
     code, page = compare("--tokens", IDS, "--backends", "float,npu:w8a8-per-channel", "--ctx", "90")
     assert code == 0
-    for words in ("Reference float: perplexity", "npu:w8a8-per-channel", "norms off by 1e-7", "NMSE behind layer 0:"):
+    for words in (
+        "Reference float: perplexity",
+        "npu:w8a8-per-channel",
+        "norms off by 1e-7",
+        "8/8",
+        "NMSE behind layer 0:",
+    ):
         assert words in page
 
 
