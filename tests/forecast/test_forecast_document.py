@@ -343,4 +343,4 @@ def test_a_k_beyond_the_limit_is_two_runs_two_fetches_and_a_sum(tmp_path: Path) 
     parts = row["prefill_parts_s"]
     assert parts["NPU"] == pytest.approx(runs, rel=0.01)
     assert parts["collect"] == pytest.approx(collect, rel=1e-6)
-    assert parts["sync"] == pytest.approx(sync, rel=1e-3)
+    assert parts["sync"] == pytest.approx(sync, rel=0.01)  # beyond the largest measured size in proportion
