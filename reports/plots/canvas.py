@@ -2,8 +2,9 @@
 """A matplotlib figure as SVG for the inside of a page: no pyplot, no script, no font files, colours by CSS variables.
 
 One drawing reads on light and on dark ground: lines and text are drawn in placeholder colours that become CSS
-variables of the page, and the page gives them a value for each ground. Hues are Okabe and Ito's set, which stays apart
-under the common colour deficiencies; marker and dash say the same once more.
+variables of the page, and the page gives them a value for each ground. Hues follow Okabe and Ito's set, which stays
+apart under the common colour deficiencies, darkened on light ground until each has a contrast of 3 to 1; marker and dash
+say the same once more.
 """
 
 from __future__ import annotations

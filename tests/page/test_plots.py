@@ -143,13 +143,14 @@ def test_the_limit_by_theory_is_drawn_or_said_to_be_unknown() -> None:
 
 def test_clocks_and_heat_have_a_panel_each_in_the_order_of_the_run() -> None:
     clocks, heat = axes_of(conditions.make(as_saved(board_report())))
-    npu = next(container for container in clocks.containers if container.get_label() == "NPU")
-    xs, ys = npu.lines[0].get_data()
+    npu = next(line for line in clocks.lines if line.get_label() == "NPU")
     count = len(board_report()["measurements"])
-    assert list(xs) == pytest.approx([1.0 + 2 * at for at in range(count)])
-    assert list(ys) == pytest.approx([1000.0 - 5 * at for at in range(count)])
-    zone = next(container for container in heat.containers if container.get_label() == "soc-thermal")
-    assert list(zone.lines[0].get_ydata())[:2] == pytest.approx([40.0, 41.0])
+    assert list(npu.get_xdata()) == pytest.approx([1.0 + 2 * at for at in range(count)])
+    assert list(npu.get_ydata()) == pytest.approx([1000.0 - 5 * at for at in range(count)])
+    zone = next(line for line in heat.lines if line.get_label() == "soc-thermal")
+    assert list(zone.get_ydata())[:2] == pytest.approx([40.0, 41.0])
+    band = clocks.collections[0].get_paths()[0].vertices
+    assert [min(band[:, 1]), max(band[:, 1])] == pytest.approx([(1000 - 5 * (count - 1)) * 0.99, 1010])
 
 
 def test_conditions_that_could_not_be_read_are_told_with_the_reason() -> None:
