@@ -3,8 +3,8 @@
 
 One drawing reads on light and on dark ground: lines and text are drawn in placeholder colours that become CSS
 variables of the page, and the page gives them a value for each ground. Hues follow Okabe and Ito's set, which stays
-apart under the common colour deficiencies, darkened on light ground until each has a contrast of 3 to 1; marker and dash
-say the same once more.
+apart under the common colour deficiencies, darkened on light ground until each has a contrast of 3 to 1. Marker and
+dash say the same once more.
 """
 
 from __future__ import annotations
