@@ -40,12 +40,15 @@ class Key:
 
 @dataclass(frozen=True)
 class Architecture:
-    """``layer_tensors`` and ``model_tensors`` map a name to (dimension names, required). See gguf_shapes."""
+    """``layer_tensors`` and ``model_tensors`` map a name to (dimension names, required). See gguf_shapes.
+
+    ``required`` is yes, no, or the name of a condition on the layer.
+    """
 
     name: str
     keys: tuple[Key, ...]
-    layer_tensors: Mapping[str, tuple[tuple[str, ...], bool]]
-    model_tensors: Mapping[str, tuple[tuple[str, ...], bool]]
+    layer_tensors: Mapping[str, tuple[tuple[str, ...], bool | str]]
+    model_tensors: Mapping[str, tuple[tuple[str, ...], bool | str]]
     rope_is_whole_head: bool = False
 
 
@@ -95,7 +98,7 @@ _SOFTCAPS = (
     Key("final_logit_softcapping", "number", above=0, high=1e6),
 )
 
-Tensors = dict[str, tuple[tuple[str, ...], bool]]
+Tensors = dict[str, tuple[tuple[str, ...], Union[bool, str]]]
 
 _MODEL: Tensors = {
     "token_embd.weight": (("n_embd", "n_vocab"), True),
@@ -114,6 +117,7 @@ _LAYER: Tensors = {
     "ffn_up.weight": (("n_embd", "n_ff"), True),
     "ffn_down.weight": (("n_ff", "n_embd"), True),
 }
+_ROPE_FACTORS_NEEDED: Tensors = {"rope_freqs.weight": (("n_rot_half",), True)}
 _QKV_BIAS: Tensors = {
     "attn_q.bias": (("n_q",), False),
     "attn_k.bias": (("n_k",), False),
@@ -150,16 +154,16 @@ _GEMMA4_LAYER: Tensors = {
     **{name: _LAYER[name] for name in ("ffn_gate.weight", "ffn_up.weight", "ffn_down.weight")},
     # Either attn_qkv, or attn_q and, in layers with keys of their own, attn_k; without attn_v, V is K.
     "attn_qkv.weight": (("n_embd", "n_qkv"), False),
-    "attn_q.weight": (("n_embd", "n_q"), False),
-    "attn_k.weight": (("n_embd", "n_k"), False),
+    "attn_q.weight": (("n_embd", "n_q"), "not fused"),
+    "attn_k.weight": (("n_embd", "n_k"), "own keys, not fused"),
     "attn_v.weight": (("n_embd", "n_v"), False),
     "attn_q_norm.weight": (("n_head_dim",), True),
-    "attn_k_norm.weight": (("n_head_dim",), False),
+    "attn_k_norm.weight": (("n_head_dim",), "own keys"),
     **_POST_NORMS,
     "layer_output_scale.weight": (("one",), False),
-    "inp_gate.weight": (("n_embd", "n_per_layer"), False),
-    "proj.weight": (("n_per_layer", "n_embd"), False),
-    "post_norm.weight": (("n_embd",), False),
+    "inp_gate.weight": (("n_embd", "n_per_layer"), "per layer"),
+    "proj.weight": (("n_per_layer", "n_embd"), "per layer"),
+    "post_norm.weight": (("n_embd",), "per layer"),
 }
 
 ARCHITECTURES: dict[str, Architecture] = {
@@ -209,10 +213,10 @@ ARCHITECTURES: dict[str, Architecture] = {
             _GEMMA4_LAYER,
             {
                 **_MODEL,
-                **_ROPE_FACTORS,
-                "per_layer_token_embd.weight": (("n_per_layer_all", "n_vocab"), False),
-                "per_layer_model_proj.weight": (("n_embd", "n_per_layer_all"), False),
-                "per_layer_proj_norm.weight": (("n_per_layer",), False),
+                **_ROPE_FACTORS_NEEDED,
+                "per_layer_token_embd.weight": (("n_per_layer_all", "n_vocab"), "per layer"),
+                "per_layer_model_proj.weight": (("n_embd", "n_per_layer_all"), "per layer"),
+                "per_layer_proj_norm.weight": (("n_per_layer",), "per layer"),
             },
             rope_is_whole_head=True,
         ),
@@ -238,7 +242,7 @@ ARCHITECTURES: dict[str, Architecture] = {
                 "output_norm.weight": (("n_embd",), True),
                 "nextn.pre_projection.weight": (("n_target_twice", "n_embd"), True),
                 "nextn.post_projection.weight": (("n_embd", "n_target"), True),
-                **_ROPE_FACTORS,
+                **_ROPE_FACTORS_NEEDED,
             },
             rope_is_whole_head=True,
         ),
@@ -262,24 +266,24 @@ ARCHITECTURES: dict[str, Architecture] = {
                 "ffn_down.weight": _LAYER["ffn_down.weight"],
                 "post_attention_norm.weight": (("n_embd",), True),
                 # Of a layer with attention, or of one with a delta net.
-                "attn_q.weight": (("n_embd", "n_q_twice"), False),
-                "attn_k.weight": (("n_embd", "n_k"), False),
-                "attn_v.weight": (("n_embd", "n_v"), False),
-                "attn_output.weight": (("n_out", "n_embd"), False),
-                "attn_q_norm.weight": (("n_head_dim",), False),
-                "attn_k_norm.weight": (("n_head_dim",), False),
-                "attn_qkv.weight": (("n_embd", "n_channels"), False),
-                "attn_gate.weight": (("n_embd", "n_inner"), False),
-                "ssm_conv1d.weight": (("n_kernel", "n_channels"), False),
-                "ssm_beta.weight": (("n_embd", "n_v_heads"), False),
-                "ssm_alpha.weight": (("n_embd", "n_v_heads"), False),
-                "ssm_dt.bias": (("n_v_heads",), False),
-                "ssm_a": (("n_v_heads",), False),
-                "ssm_norm.weight": (("n_state",), False),
-                "ssm_out.weight": (("n_inner", "n_embd"), False),
-                "nextn.eh_proj.weight": (("n_embd_twice", "n_embd"), False),
-                "nextn.enorm.weight": (("n_embd",), False),
-                "nextn.hnorm.weight": (("n_embd",), False),
+                "attn_q.weight": (("n_embd", "n_q_twice"), "attention"),
+                "attn_k.weight": (("n_embd", "n_k"), "attention"),
+                "attn_v.weight": (("n_embd", "n_v"), "attention"),
+                "attn_output.weight": (("n_out", "n_embd"), "attention"),
+                "attn_q_norm.weight": (("n_head_dim",), "attention"),
+                "attn_k_norm.weight": (("n_head_dim",), "attention"),
+                "attn_qkv.weight": (("n_embd", "n_channels"), "delta net"),
+                "attn_gate.weight": (("n_embd", "n_inner"), "delta net"),
+                "ssm_conv1d.weight": (("n_kernel", "n_channels"), "delta net"),
+                "ssm_beta.weight": (("n_embd", "n_v_heads"), "delta net"),
+                "ssm_alpha.weight": (("n_embd", "n_v_heads"), "delta net"),
+                "ssm_dt.bias": (("n_v_heads",), "delta net"),
+                "ssm_a": (("n_v_heads",), "delta net"),
+                "ssm_norm.weight": (("n_state",), "delta net"),
+                "ssm_out.weight": (("n_inner", "n_embd"), "delta net"),
+                "nextn.eh_proj.weight": (("n_embd_twice", "n_embd"), "nextn"),
+                "nextn.enorm.weight": (("n_embd",), "nextn"),
+                "nextn.hnorm.weight": (("n_embd",), "nextn"),
                 "nextn.embed_tokens.weight": (("n_embd", "n_vocab"), False),
                 "nextn.shared_head_head.weight": (("n_embd", "n_vocab"), False),
                 "nextn.shared_head_norm.weight": (("n_embd",), False),

@@ -18,9 +18,10 @@ def check_shapes(model: GgufFile, hparams: Hparams, layers: range | None = None)
     stored with trailing dims of 1.
     """
     table = ARCHITECTURES[hparams.architecture]
-    problems = _against(model, "", table.model_tensors, _sizes(hparams, 0))
+    problems = _against(model, "", table.model_tensors, _sizes(hparams, 0), _conditions(model, hparams, 0))
     for layer in layers if layers is not None else range(hparams.n_layer_all):
-        problems += _against(model, f"blk.{layer}.", table.layer_tensors, _sizes(hparams, layer))
+        conditions = _conditions(model, hparams, layer)
+        problems += _against(model, f"blk.{layer}.", table.layer_tensors, _sizes(hparams, layer), conditions)
     return tuple(problems)
 
 
@@ -66,11 +67,31 @@ def _sizes(hparams: Hparams, layer: int) -> dict[str, int]:
     }
 
 
+def _conditions(model: GgufFile, hparams: Hparams, layer: int) -> dict[str, bool]:
+    """Which of the table's conditions hold for a layer."""
+    fused = f"blk.{layer}.attn_qkv.weight" in model.tensors
+    own, recurrent = hparams.kv_source(layer) == layer, hparams.recurrent(layer)
+    return {
+        "not fused": not fused,
+        "own keys": own,
+        "own keys, not fused": own and not fused,
+        "per layer": hparams.optional_integer("embedding_length_per_layer_input") > 0,
+        "delta net": recurrent,
+        "attention": not recurrent,
+        "nextn": layer >= hparams.n_layer,
+    }
+
+
 def _against(
-    model: GgufFile, prefix: str, table: Mapping[str, tuple[tuple[str, ...], bool]], sizes: Mapping[str, int]
+    model: GgufFile,
+    prefix: str,
+    table: Mapping[str, tuple[tuple[str, ...], bool | str]],
+    sizes: Mapping[str, int],
+    conditions: Mapping[str, bool],
 ) -> list[GgufError]:
     problems: list[GgufError] = []
-    for suffix, (dims, required) in table.items():
+    for suffix, (dims, need) in table.items():
+        required = conditions[need] if isinstance(need, str) else need
         name = prefix + suffix
         expected = tuple(sizes[dim] for dim in dims)
         tensor = model.tensors.get(name)

@@ -65,7 +65,7 @@ class Gemma4Graph(Graph):
         hparams = load.hparams
         self.embedding_scale = root(hparams.n_embd)
         self.logit_softcap = optional_number(hparams, "final_logit_softcapping", 0.0)
-        self.rope = rope_table(load, factors=load.optional_vector("rope_freqs.weight"))
+        self.rope = rope_table(load, factors=load.vector("rope_freqs.weight"))
         self.rope_in_window = rope_table(
             load, base=hparams.number("rope.freq_base_swa"), n_rot=hparams.integer("rope.dimension_count_swa")
         )

@@ -65,7 +65,7 @@ class Gemma4Assistant:
         self.post_projection = load.linear("nextn.post_projection.weight")
         self.output_norm = load.vector("output_norm.weight")
         self.head = load.linear("token_embd.weight")
-        self.rope = rope_table(load, factors=load.optional_vector("rope_freqs.weight"))
+        self.rope = rope_table(load, factors=load.vector("rope_freqs.weight"))
         self.rope_in_window = rope_table(
             load, base=hparams.number("rope.freq_base_swa"), n_rot=hparams.integer("rope.dimension_count_swa")
         )
