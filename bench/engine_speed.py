@@ -24,6 +24,8 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -89,21 +91,25 @@ class Process:
 
 def run_child(command: Sequence[str], name: str) -> Process:
     """ChildFailed where it cannot be started or ends with another status than 0."""
-    started = time.perf_counter()
-    try:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    except OSError as error:
-        raise ChildFailed(f"{name} cannot be started: {error}") from error
-    assert process.stdout is not None
-    assert process.stderr is not None
-    first = os.read(process.stdout.fileno(), 1 << 16)
-    first_byte_s = time.perf_counter() - started
-    output = first + process.stdout.read()
-    said = process.stderr.read().decode(errors="replace").strip().splitlines()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    process.stdout.close()
-    process.stderr.close()
+    # what it says goes to a file: a pipe that nobody reads would stop it
+    with tempfile.TemporaryFile() as errors:
+        started = time.perf_counter()
+        try:
+            process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors)
+        except OSError as error:
+            raise ChildFailed(f"{name} cannot be started: {error}") from error
+        assert process.stdout is not None
+        deadline = threading.Timer(CHILD_DEADLINE_S, process.kill)
+        deadline.start()
+        with process.stdout as pipe:
+            first = os.read(pipe.fileno(), 1 << 16)
+            first_byte_s = time.perf_counter() - started
+            output = first + pipe.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        deadline.cancel()
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip().splitlines()
     if process.returncode != 0:
         raise ChildFailed(f"{name} ended with status {process.returncode}: {said[-1] if said else 'it said nothing'}")
     return Process(output, first_byte_s, usage.ru_maxrss * 1024)

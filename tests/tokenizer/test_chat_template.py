@@ -95,9 +95,9 @@ def test_a_hostile_template_costs_a_sentence(case: str) -> None:
 def test_a_template_without_end_is_stopped_by_its_processor_time() -> None:
     endless = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
     began = time.monotonic()
-    with pytest.raises(TokenizerError, match="exceeded its limits"):
+    with pytest.raises(TokenizerError, match=r"exceeded its limits|did not come to an end"):
         rendered(endless, cpu_seconds=1)
-    assert time.monotonic() - began < 25
+    assert time.monotonic() - began < 2 * chat_template.WALL_SECONDS
 
 
 def test_a_child_that_hangs_is_ended_at_the_deadline(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
