@@ -4,13 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from pathlib import Path
 
-from reports.contract import EXIT_COULD_NOT_RUN, EXIT_OK, EXIT_USAGE
 from reports.load import load_report
-from reports.text import inert
 
 HELP = "what a GGUF model will do on a measured board: does it fit, how fast, what would pay"
 MAX_CONTEXT = 1 << 24
@@ -37,24 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(values: argparse.Namespace) -> int:
     """Exit code 0, 2 for a request that cannot be answered, 3 for a model that cannot be read."""
-    from reference_engine.gguf_errors import GgufError  # noqa: PLC0415  read where it is needed
-    from reports.forecast.asked import CannotForecast, forecast_of  # noqa: PLC0415
+    from reports.forecast.asked import forecast_of, tell  # noqa: PLC0415  read where it is needed
     from reports.forecast.page import render  # noqa: PLC0415
 
-    report = load_report(values.report)
-    try:
-        document = forecast_of(report, values)
-    except GgufError as error:
-        print(f"rknpu-report: {inert(error, 400)}", file=sys.stderr)
-        return EXIT_COULD_NOT_RUN
-    except CannotForecast as error:
-        print(f"rknpu-report: {inert(error, 400)}", file=sys.stderr)
-        return EXIT_USAGE
-    if values.json:
-        print(json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False))
-    else:
-        print(render(document), end="")
-    return EXIT_OK
+    return tell(values, load_report(values.report), forecast_of, render)
 
 
 def _context(text: str) -> int:

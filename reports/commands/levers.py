@@ -4,13 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from pathlib import Path
 
-from reports.contract import EXIT_COULD_NOT_RUN, EXIT_OK, EXIT_USAGE
 from reports.load import load_report
-from reports.text import inert
 
 HELP = "which levers pay on a measured board, each with the measurement that decided it"
 
@@ -32,22 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(values: argparse.Namespace) -> int:
     """Exit code 0, 2 for a request that cannot be answered, 3 for a model that cannot be read."""
-    from reference_engine.gguf_errors import GgufError  # noqa: PLC0415  read where it is needed
-    from reports.forecast.document import CannotForecast  # noqa: PLC0415
+    from reports.forecast.asked import tell  # noqa: PLC0415  read where it is needed
     from reports.levers.asked import levers_of  # noqa: PLC0415
     from reports.levers.document import render  # noqa: PLC0415
 
-    report = load_report(values.report)
-    try:
-        document = levers_of(report, values)
-    except GgufError as error:
-        print(f"rknpu-report: {inert(error, 400)}", file=sys.stderr)
-        return EXIT_COULD_NOT_RUN
-    except CannotForecast as error:
-        print(f"rknpu-report: {inert(error, 400)}", file=sys.stderr)
-        return EXIT_USAGE
-    if values.json:
-        print(json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False))
-    else:
-        print(render(document), end="")
-    return EXIT_OK
+    return tell(values, load_report(values.report), levers_of, render)

@@ -4,20 +4,42 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import json
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from reference_engine.gguf_file import open_gguf
-from reports.contract import JsonValue
+from reference_engine.gguf_file import GgufError, open_gguf
+from reports.contract import EXIT_COULD_NOT_RUN, EXIT_OK, EXIT_USAGE, JsonValue
 from reports.forecast.document import Asked, CannotForecast, case_of, document_of
 from reports.forecast.pipelines import forecast_pipelines
 from reports.levers.model_levers import ranked
 from reports.llama_bench import read_llama_bench
+from reports.text import inert
 
-__all__ = ["CannotForecast", "forecast_of"]
+Document = dict[str, JsonValue]
 
 
-def forecast_of(report: Mapping[str, Any], values: argparse.Namespace) -> dict[str, JsonValue]:
+def tell(
+    values: argparse.Namespace, report: Mapping[str, Any], made: Callable[..., Document], render: Callable[..., str]
+) -> int:
+    """Make a document and write it as page or JSON: exit code 0, 2 for what cannot be answered, 3 for a bad model."""
+    try:
+        document = made(report, values)
+    except GgufError as error:
+        print(f"rknpu-report: {inert(error, 400)}", file=sys.stderr)
+        return EXIT_COULD_NOT_RUN
+    except CannotForecast as error:
+        print(f"rknpu-report: {inert(error, 400)}", file=sys.stderr)
+        return EXIT_USAGE
+    if values.json:
+        print(json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False))
+    else:
+        print(render(document), end="")
+    return EXIT_OK
+
+
+def forecast_of(report: Mapping[str, Any], values: argparse.Namespace) -> Document:
     """The document for the arguments of ``forecast``. CannotForecast, GgufError and NotAReport are fit for users."""
     try:
         pipelines = forecast_pipelines(values.pipeline)
