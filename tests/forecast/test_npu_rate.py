@@ -105,3 +105,30 @@ def test_the_fixed_cost_is_taken_out_of_a_stream_that_tells_its_bytes() -> None:
     streamed = made.row("npu_stream", "gbps", gross, contexts=1, type=2, M=1)
     streamed["evidence"] = {"bytes_per_run": size}
     assert Board(made.report([*rows, streamed])).stream(1).value == pytest.approx(1 / made.STREAM)
+
+
+def roofline(m: int, k: int, n: int) -> float:
+    """Another kind of board, the rule of the mock's README: fixed + max(compute, memory), campaign's figures."""
+    return 33e-6 + max(2 * m * k * n / 0.69e12, (m * k + k * n + 4 * m * n) / 11.1e9)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(300, 1024, 4096), (512, 3840, 1280), (100, 4096, 1376), (64, 5120, 640), (5, 4096, 4096), (1, 3840, 15360),
+     (48, 3840, 5120), (256, 576, 512), (32, 896, 4864)],
+)  # fmt: skip
+def test_shapes_that_a_medium_run_does_not_measure_are_told_within_5_percent(shape: tuple[int, int, int]) -> None:
+    rows = [
+        made.row("run_cost", "us", 33.0, part="fixed", type=2),
+        made.row("npu_stream", "gbps", 11.1, contexts=1, type=2),
+    ]
+    words = {"B_layout": "native", "AC_layout": "norm", "core_mask": 1}
+    for m in (1, 2, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 128):
+        us = roofline(m, 1024, 1024) * 1e6
+        rows.append({**made.row("run_time", "us", us, type=2, M=m, K=1024, N=1024), "samples": [us]})
+        rows[-1]["parameters"].update(words)
+    for m, k, n in ((512, 1024, 1024), (512, 2048, 1024), (512, 512, 1024), (512, 1024, 512), (4096, 4096, 4096)):
+        rows.append(made.row("gemm_rate", "tops", 2 * m * k * n / roofline(m, k, n) / 1e12, type=2, M=m, K=k, N=n))
+        rows[-1]["parameters"].update(words)
+    m, k, n = shape
+    assert NpuRate(Board(made.report(rows))).run(m, k, n, 1).value == pytest.approx(roofline(m, k, n), rel=0.05)
