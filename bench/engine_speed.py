@@ -54,12 +54,13 @@ class ChildFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Turn:
-    """One contender in one round: tokens per second by test ("pp512", "tg64"), and who else used the CPUs."""
+    """One contender in one round: tokens per second by test ("pp512", "tg64"), its memory, who else used the CPUs."""
 
     samples_ts: Mapping[str, Sequence[float]]
     foreign_s: float | None
     window_s: float
     disturbed: bool
+    peak_rss_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def turn(command: Sequence[str], name: str, tests: Sequence[str]) -> Turn:
     for row in json.loads(done.output):
         test = f"pp{row['n_prompt']}" if row["n_prompt"] else f"tg{row['n_gen']}"
         samples[test] += row["samples_ts"]
-    return Turn(samples, use.foreign_s, use.window_s, use.disturbed)
+    return Turn(samples, use.foreign_s, use.window_s, use.disturbed, done.peak_rss_bytes)
 
 
 def play_round(number: int, commands: Mapping[str, Sequence[str]], tests: Sequence[str]) -> Round:
@@ -245,6 +246,8 @@ def measure(values: argparse.Namespace) -> int:
             disturbed = result_of(rounds, test)
             if disturbed["rounds"]:
                 print(f"  disturbed, no result: {test} ratio {disturbed['least']:.2f} to {disturbed['greatest']:.2f}")
+    engine_mb, peer_mb = (max(getattr(p, name).peak_rss_bytes for p in rounds) / 1e6 for name in ("engine", "peer"))
+    print(f"peak memory in these rounds: engine {engine_mb:.0f} MB, llama-bench {peer_mb:.0f} MB")
     print(f"{len(clean)} of {len(rounds)} rounds were clean; every sample is in {values.json}")
     if any(missed for _, _, missed in found):
         return 1
