@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import mmap
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _KINDS = {"channel": 0, "segment": 1, "tensor": 2, "rank-one": 3}
 _F32_TYPE = 0  # ggml's number
 _PAGE = mmap.ALLOCATIONGRANULARITY
+_ARENA_CHUNK = (64 if sys.maxsize > 1 << 32 else 8) << 20
 _FEED_BYTES = 8 << 20  # of the file that are resident at a time while a weight is made
 MAX_GROUP = 8
 """Weights in one call (kernels/src/linear_weight.h)."""
@@ -34,12 +36,20 @@ def check(code: int, name: str, side: str) -> None:
         raise NonFinite(name, side, code)
 
 
+class Arena:
+    """Memory of the weights of one back end: huge pages that they share. It lives on while one of them does."""
+
+    def __init__(self, kernels: KernelLibrary) -> None:
+        self.kernels = kernels
+        self.handle = kernels.ffi.gc(kernels.lib.ek_arena_new(_ARENA_CHUNK), kernels.lib.ek_arena_free)
+
+
 class NativeWeight:
     """A quantised weight in C memory, freed with this object."""
 
-    def __init__(self, kernels: KernelLibrary, recipe: Any, name: str) -> None:
-        self.kernels, self.lib = kernels, kernels.lib
-        self.handle = kernels.ffi.gc(self.lib.ek_weight_new(recipe), self.lib.ek_weight_free)
+    def __init__(self, arena: Arena, recipe: Any, name: str) -> None:
+        self.kernels, self.lib = arena.kernels, arena.kernels.lib
+        self.handle = self.kernels.ffi.gc(self.lib.ek_weight_new(recipe, arena.handle), self.lib.ek_weight_free)
         if not self.handle:
             raise MemoryError(f"no memory for the weight {name}")
 
@@ -84,9 +94,9 @@ class NativeWeight:
         return out
 
 
-def build_native(tensor: GgufTensor, pipeline: Pipeline, kernels: KernelLibrary, threads: int) -> NpuWeight:
+def build_native(tensor: GgufTensor, pipeline: Pipeline, arena: Arena, threads: int) -> NpuWeight:
     """Quantise a weight in C, straight from the mapped file, and let go of the file's pages. NonFinite."""
-    ffi, k, n = kernels.ffi, tensor.row_elements, tensor.n_rows
+    ffi, k, n = arena.kernels.ffi, tensor.row_elements, tensor.n_rows
     block, k_op = pipeline.block(k), pipeline.k_op(k)
     signs = pipeline.signs(tensor.name, k_op) if pipeline.hadamard != "none" else None
     k_parts, n_parts = pipeline.k_segments(k), pipeline.n_segments(n)
@@ -114,7 +124,7 @@ def build_native(tensor: GgufTensor, pipeline: Pipeline, kernels: KernelLibrary,
             "n_cuts": n_cuts,
         },
     )
-    native = NativeWeight(kernels, recipe, tensor.name)
+    native = NativeWeight(arena, recipe, tensor.name)
     native.fill(tensor, threads)
     rank_one = pipeline.weight_scale == "rank-one"
     scales = [native.scales(i, n) for i in range(len(k_parts))]

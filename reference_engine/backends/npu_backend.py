@@ -18,7 +18,7 @@ from reference_engine.backends import native, npu_steps
 from reference_engine.backends.float_backend import FloatLinear, LinearList
 from reference_engine.backends.integer_product import to_int16
 from reference_engine.backends.interface import F32, Counter, Linear, LinearGroup, MatmulRecord, Observer, SegmentRecord
-from reference_engine.backends.native import MAX_GROUP, FusedCall, build_native
+from reference_engine.backends.native import MAX_GROUP, Arena, FusedCall, build_native
 from reference_engine.backends.npu_steps import PreparedA
 from reference_engine.backends.npu_weight import NpuWeight, build_weight
 from reference_engine.backends.pipeline import Pipeline
@@ -80,6 +80,7 @@ class NpuBackend:
         self.name = f"{self.where}:{pipeline.name}"
         self.observer: Observer | None = None
         self._counters: dict[str, Counter] = {}
+        self._arena = Arena(kernels) if kernels is not None else None
         self._sequence: dict[str, int] = {}
         self._float = _Inner(self)
 
@@ -111,8 +112,8 @@ class NpuBackend:
 
     def build(self, tensor: GgufTensor, pipeline: Pipeline) -> NpuWeight:
         """Quantise a weight."""
-        if self.kernels is not None:
-            return build_native(tensor, pipeline, self.kernels, self.threads)
+        if self._arena is not None:
+            return build_native(tensor, pipeline, self._arena, self.threads)
         return build_weight(tensor, pipeline)
 
     def fuses(self, weight: NpuWeight) -> bool:

@@ -18,7 +18,7 @@ from c_probes.abi import declarations
 ENVIRONMENT = "RKNPU_KIT_KERNELS"
 """``numpy`` does without the library; the name of a CPU path (``avx2``, ``neon``, ``c``, ...) forces that path."""
 
-ABI = 1
+ABI = 2
 """The ``ek_abi()`` this package was written for."""
 
 INCLUDE = Path(__file__).with_name("include")

@@ -79,9 +79,9 @@ static const struct shape shapes[] = {{1, 67, 256, 256, 1, 1},  {3, 96, 512, 160
                                       {26, 130, 768, 768, 3, 1}, {2, 48, 512, 200, 1, 64}, {5, 16, 256, 64, 1, 1}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-static ek_weight *weight_of(const ek_recipe *r, const struct type *t, const uint8_t *rows, int threads)
+static ek_weight *weight_of(ek_arena *arena, const ek_recipe *r, const struct type *t, const uint8_t *rows, int threads)
 {
-    ek_weight *w = ek_weight_new(r);
+    ek_weight *w = ek_weight_new(r, arena);
     if (!w)
         abort();
     int64_t row_bytes = r->n_in / t->elements * t->bytes, half = r->n_out / 2;
@@ -142,7 +142,9 @@ static void quantized_case(int bits, int kind, const struct shape *s, const stru
     float *x = need((size_t)(s->M * s->K) * sizeof *x), *out = need((size_t)(s->M * s->N) * sizeof *out);
     for (int64_t i = 0; i < s->M * s->K; i++)
         x[i] = number();
-    ek_weight *w = weight_of(&r, t, rows, threads);
+    ek_arena *arena = flags & 1 ? ek_arena_new(1 << 20) : NULL;
+    ek_weight *w = weight_of(arena, &r, t, rows, threads);
+    ek_arena_free(arena); /* the weight still holds it */
     int64_t counter[5] = {0}, *counters[] = {counter};
     const ek_weight *weights[] = {w};
     if (ek_linear_quantized(weights, &out, counters, 1, x, s->M, threads) != -1)

@@ -29,9 +29,15 @@ typedef struct {
 
 typedef struct ek_weight ek_weight;
 
-/* A weight without content; NULL when out of memory. It is filled by passes over all rows, each in any order and cut;
+/* Memory for the weights of one model, in chunks of so many bytes (0: each piece apart). It lives until its maker and
+ * every weight in it have freed it. */
+typedef struct ek_arena ek_arena;
+ek_arena *ek_arena_new(int64_t chunk);
+void ek_arena_free(ek_arena *arena);
+
+/* A weight without content, its memory in the arena (NULL: one of its own); NULL when out of memory. It is filled by passes over all rows, each in any order and cut;
  * rows of one pass may come in several calls. */
-ek_weight *ek_weight_new(const ek_recipe *recipe);
+ek_weight *ek_weight_new(const ek_recipe *recipe, ek_arena *arena);
 void ek_weight_free(ek_weight *weight);
 int ek_weight_passes(const ek_weight *weight);
 /* Rows `first` to first + count of the tensor. type is a ggml number that ek_dequant_known knows. -1 when all went

@@ -14,7 +14,7 @@ EK_TABLE(ek_tile_collect, ek_tile_collect)
 EK_TABLE(ek_tile_collect_half, ek_tile_collect_half)
 EK_TABLE(ek_tile_half, ek_tile_half)
 
-enum { TASKS_PER_THREAD = 8, MOST_SPANS = 64, GROUP_BYTES = 384 << 10, HALF_ROWS = 4 };
+enum { TASKS_PER_THREAD = 8, MOST_SPANS = 64, GROUP_BYTES = 384 << 10, HALF_ROWS = 4, FEW_ROWS = 4 };
 
 static const uint32_t zeros[GEMM_PANEL * GEMM_MAX_NR];
 
@@ -96,7 +96,9 @@ static void run_task(void *context, size_t index)
     while (index >= span->first_task + span->tasks)
         span++;
     int half = x->weights[span->use]->r.bits == 16;
-    size_t nr = half ? 1 : x->path->nr, p0 = (index - span->first_task) * span->chunk;
+    /* Few rows read the weights once from end to end: one panel at a time is one stream, which a prefetcher follows
+     * (measured on Zen 4: 25 GB/s against 13 with two panels side by side). */
+    size_t nr = half || x->a->M < FEW_ROWS ? 1 : x->path->nr, p0 = (index - span->first_task) * span->chunk;
     size_t p1 = least(p0 + span->chunk, span->panels);
     for (size_t s0 = 0; s0 < x->strips; s0 += x->group)
         for (size_t p = p0; p < p1; p += nr)

@@ -6,22 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
-
-void *ek_pages(size_t bytes)
-{
-    size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : CACHE_LINE;
-    void *p = NULL;
-    if (posix_memalign(&p, align, bytes ? bytes : align))
-        return NULL;
-#ifdef MADV_HUGEPAGE
-    if (align == HUGE_PAGE)
-        (void)madvise(p, bytes, MADV_HUGEPAGE); /* only a wish */
-#endif
-    return memset(p, 0, bytes);
-}
 
 static void *copied(const void *from, size_t bytes)
 {
@@ -30,12 +14,12 @@ static void *copied(const void *from, size_t bytes)
 }
 
 /* One K part by one N part of it. */
-static int new_panels(struct mock_gemm_b *b, size_t K, size_t N)
+static int new_panels(ek_arena *arena, struct mock_gemm_b *b, size_t K, size_t N)
 {
     size_t quads = (K + GEMM_QUAD - 1) / GEMM_QUAD, panels = (N + GEMM_PANEL - 1) / GEMM_PANEL;
     *b = (struct mock_gemm_b){.K = K, .N = N, .quads = quads, .panels = panels};
-    b->data = ek_pages(panels * quads * GEMM_QUAD_BYTES);
-    b->offset_fix = ek_pages(panels * GEMM_PANEL * sizeof *b->offset_fix);
+    b->data = ek_arena_take(arena, panels * quads * GEMM_QUAD_BYTES);
+    b->offset_fix = ek_arena_take(arena, panels * GEMM_PANEL * sizeof *b->offset_fix);
     return b->data && b->offset_fix;
 }
 
@@ -50,25 +34,28 @@ static int allocate(ek_weight *w)
         return 0;
     if (w->r.bits == 16) {
         w->half = calloc((size_t)w->r.k_parts, sizeof *w->half);
-        for (int k = 0; w->half && good && k < w->r.k_parts; k++)
-            good = (w->half[k] = ek_pages((n + 15) / 16 * 16 * (size_t)ek_k_length(w, k) * sizeof **w->half)) != NULL;
+        for (int k = 0; w->half && good && k < w->r.k_parts; k++) {
+            size_t bytes = (n + 15) / 16 * 16 * (size_t)ek_k_length(w, k) * sizeof **w->half;
+            good = (w->half[k] = ek_arena_take(w->arena, bytes)) != NULL;
+        }
         return w->half && good;
     }
     w->b = calloc((size_t)cells, sizeof *w->b);
     for (int i = 0; w->b && good && i < cells; i++) {
         int part = i % w->parts;
-        good = new_panels(w->b + i, (size_t)ek_k_length(w, i / w->parts),
+        good = new_panels(w->arena, w->b + i, (size_t)ek_k_length(w, i / w->parts),
                           (size_t)(ek_part_end(w, part) - ek_part_start(w, part)));
     }
     return w->b && good;
 }
 
-ek_weight *ek_weight_new(const ek_recipe *recipe)
+ek_weight *ek_weight_new(const ek_recipe *recipe, ek_arena *arena)
 {
     ek_weight *w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
     w->r = *recipe;
+    w->arena = arena ? ek_arena_hold(arena) : ek_arena_new(0);
     w->rank_one = recipe->scale_kind == EK_RANK_ONE;
     w->parts = w->rank_one ? recipe->n_parts : 1;
     w->rounding = (ek_rounding){recipe->bits == 4 ? 7 : 127, recipe->clamp, recipe->bits == 4};
@@ -79,7 +66,7 @@ ek_weight *ek_weight_new(const ek_recipe *recipe)
     w->r.n_cuts = w->n_cuts;
     w->r.signs = w->signs;
     pthread_mutex_init(&w->lock, NULL);
-    if (!w->k_cuts || !w->n_cuts || (recipe->signs && !w->signs) || !allocate(w)) {
+    if (!w->arena || !w->k_cuts || !w->n_cuts || (recipe->signs && !w->signs) || !allocate(w)) {
         ek_weight_free(w);
         return NULL;
     }
@@ -90,12 +77,7 @@ void ek_weight_free(ek_weight *w)
 {
     if (!w)
         return;
-    for (int i = 0; w->b && i < w->r.k_parts * w->parts; i++) {
-        free(w->b[i].data);
-        free(w->b[i].offset_fix);
-    }
-    for (int k = 0; w->half && k < w->r.k_parts; k++)
-        free(w->half[k]);
+    ek_arena_free(w->arena);
     free(w->b);
     free(w->half);
     free(w->scale);

@@ -18,6 +18,7 @@ struct ek_weight {
     ek_recipe r;       /* its pointers are those below */
     int64_t *k_cuts, *n_cuts;
     int8_t *signs;
+    ek_arena *arena;   /* of the panels */
     ek_rounding rounding;
     int rank_one;
     int parts;         /* N parts stored apart: those of the recipe with rank-one scales, else one */
@@ -49,8 +50,10 @@ static inline int ek_activations(const ek_weight *w)
     return w->rank_one ? w->r.k_parts * w->parts : w->r.k_parts;
 }
 
-/* Zeroed memory on huge pages where that pays; freed with free(). */
-void *ek_pages(size_t bytes);
+/* Zeroed memory, aligned to a cache line; it lives as long as the arena. NULL when out of memory. */
+void *ek_arena_take(ek_arena *arena, size_t bytes);
+/* One holder more. */
+ek_arena *ek_arena_hold(ek_arena *arena);
 
 /* Largest magnitude to the scale of a weight. */
 static inline float ek_weight_scale(float amax, int32_t most)

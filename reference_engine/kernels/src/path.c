@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { ABI = 1 };
+enum { ABI = 2 };
 
 /* Best first. A level needs more of the CPU than the int8 product of its path does. */
 static const struct {
