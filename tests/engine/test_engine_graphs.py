@@ -19,7 +19,7 @@ BACKENDS = ("float", "npu:w8a8-per-channel", "npu:w8a8-hadamard-segment", "npu:w
 Q8 = {architecture: Recipe(architecture, kind=craft.GGML_Q8_0) for architecture in ARCHITECTURES}
 
 
-@pytest.mark.parametrize("recipe", recipes(), ids=label)
+@pytest.mark.parametrize("recipe", [*recipes(), Recipe("gemma2", frozenset({"loud"}))], ids=label)
 def test_logits_are_those_of_float64(recipe: Recipe, load: Load) -> None:
     model = load(recipe, kv=EXACT_KV)
     found = model.forward(TOKENS, model.new_cache(), rows="all").logits

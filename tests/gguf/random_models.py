@@ -25,7 +25,8 @@ WINDOW = 12
 EPSILON = 1e-5
 _STEPS = 1 << 12
 
-# What a real file of each architecture may have; each is tested apart from the plain one.
+# What a real file of each architecture may have; each is tested apart from the plain one. "loud" is an option beside them:
+# logits so large that a soft cap bends them.
 OPTIONS = {
     "llama": ("factors", "biases", "untied", "linear", "yarn"),
     "qwen2": ("untied", "output bias", "yarn"),
@@ -165,6 +166,8 @@ class Recipe:
         if name == "rope_freqs.weight":
             # Factors from 1 to 8, in eighths, as Llama 3 has them.
             return draw.integers(8, 65, shape), np.full(blocks, 0.125, np.float16)
+        if name == "output_norm.weight" and "loud" in self.options:
+            return draw.integers(96, 161, shape), np.full(blocks, 1 / 8, np.float16)
         if "norm" in name:
             return draw.integers(96, 161, shape), np.full(blocks, 1 / 128, np.float16)
         steps = draw.integers(-127, 128, shape)
