@@ -9,6 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from reference_engine import tiny
 from reference_engine.commands.options import (
     add_model_arguments,
     kernels_note,
@@ -29,7 +30,7 @@ HELP = "prefill and decode speed of the engine on this CPU"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model_arguments(parser)
+    add_model_arguments(parser, default=tiny.DEFAULT)
     parser.add_argument("-p", "--n-prompt", type=numbers, default=[512], metavar="N[,N]", help="prefill (default 512)")
     parser.add_argument("-n", "--n-gen", type=numbers, default=[128], metavar="N[,N]", help="decode (default 128)")
     parser.add_argument(

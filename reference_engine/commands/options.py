@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from reference_engine import tiny
 from reference_engine.errors import EngineError, UsageError
 from reference_engine.gguf_file import GgufFile, open_gguf
 from reference_engine.model_cache import MODELS, find_model
@@ -20,13 +21,16 @@ if TYPE_CHECKING:
 KV_TYPES = ("f32", "f16", "q8_0", "q4_0")
 
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """MODEL and everything that decides how it is computed."""
-    names = ", ".join(MODELS)
+def add_model_arguments(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
+    """MODEL and everything that decides how it is computed; ``default``: the model where none is named."""
     parser.add_argument(
         "model",
         metavar="MODEL",
-        help=f"a GGUF file (any part of a split one), or a model that make model brought: {names}",
+        nargs=1 if default is None else "?",
+        action=_One,
+        default=default,
+        help=f"a GGUF file (any part of a split one), a model that make model brought ({', '.join(MODELS)}), or one "
+        f"of the kit's own ({', '.join(tiny.NAMES)}{f'; default {default}' if default else ''})",
     )
     parser.add_argument(
         "--backend",
@@ -51,6 +55,20 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gelu-table", action="store_true", help="GELU through 16-bit floats, as ggml's CPU back end has it"
     )
+
+
+class _One(argparse.Action):
+    """Keeps the one value of an argument that may be left out."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        del parser, option_string
+        setattr(namespace, self.dest, values[0] if isinstance(values, list) else values)
 
 
 def layer_range(text: str) -> range:
@@ -79,9 +97,13 @@ def thread_count(wanted: int) -> int:
 
 
 def model_path(text: str) -> Path:
-    """The file: as it stands, or by the name of a model that was fetched."""
+    """The file: as it stands, or by the name of a model that was fetched or comes with the kit."""
     path = Path(text)
-    if path.exists() or text not in MODELS:
+    if path.exists():
+        return path
+    if text in tiny.NAMES:
+        return tiny.tiny_model(text)
+    if text not in MODELS:
         return path
     found = find_model(text)
     if found is None:

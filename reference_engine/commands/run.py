@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reference_engine import tiny
 from reference_engine.commands.options import (
     add_model_arguments,
     kernels_note,
@@ -35,7 +36,7 @@ DEFAULT_TOKENS = 128
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model_arguments(parser)
+    add_model_arguments(parser, default=tiny.DEFAULT)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("-p", "--prompt", metavar="TEXT", help="the text")
     what.add_argument("-f", "--file", type=Path, metavar="FILE", help="the text out of a file; - is standard input")

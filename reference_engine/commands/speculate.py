@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reference_engine import tiny
 from reference_engine.commands.options import (
     add_model_arguments,
     kernels_note,
@@ -36,7 +37,7 @@ _DEFAULT_TOKENS = 512
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model_arguments(parser)
+    add_model_arguments(parser, default=tiny.DEFAULT)
     parser.add_argument(
         "--strategy",
         "--spec-type",
@@ -79,6 +80,8 @@ def run(values: argparse.Namespace) -> int:
 
     if values.tokens < 1:
         raise UsageError(f"--tokens is {values.tokens}; it must be a positive number")
+    if values.draft is None:
+        values.draft = tiny.DRAFTERS.get(values.model)
     names = strategy_names(values.strategy)
     with open_model_file(values.model) as file:
         prompt = _prompt(values, file)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiny models that come with the kit, trained by ``tools/tiny_models``: every command runs without a download."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+NAMES = ("tiny-llama", "tiny-llama-draft", "tiny-gemma4", "tiny-gemma4-mtp", "tiny-qwen35")
+DEFAULT = "tiny-llama"
+
+DRAFTERS = {"tiny-llama": "tiny-llama-draft", "tiny-gemma4": "tiny-gemma4-mtp"}
+"""What drafts for a model; tiny-qwen35 has a nextn block of its own."""
+
+
+def tiny_model(name: str) -> Path:
+    """The file. KeyError for a name that is not in ``NAMES``."""
+    if name not in NAMES:
+        raise KeyError(name)
+    return Path(__file__).with_name(f"{name}.gguf")
