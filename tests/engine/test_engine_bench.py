@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +14,11 @@ from statistics import fmean, stdev
 
 import pytest
 
-from reference_engine import benchmark
+from reference_engine import benchmark, foreign_cpu
 from reference_engine.__main__ import main
 from reference_engine.benchmark import Workload, cpu_name, document, measure, model_type
 from reference_engine.errors import UsageError
-from reference_engine.foreign_cpu import CpuUse, CpuWatch, busy_seconds
+from reference_engine.foreign_cpu import CpuUse, CpuWatch, busy_seconds, own_seconds
 from reports.contract import EXIT_COULD_NOT_RUN, EXIT_OK, EXIT_USAGE
 from tests.engine.conftest import Load
 from tests.gguf import crafted_gguf as craft
@@ -146,15 +148,31 @@ def test_foreign_time_counts_beyond_the_error_of_the_counters(foreign: float | N
     assert CpuUse(1.0, 1.0, share).disturbed is disturbed
 
 
-def test_own_time_is_not_foreign() -> None:
-    watch = CpuWatch()
-    own, begun = time.process_time(), time.monotonic()
-    while time.process_time() - own < 0.3 and time.monotonic() - begun < 60:
-        sum(range(1000))
-    use = watch.stop()
-    assert use.own_s >= 0.3
-    assert use.foreign_s is not None
-    assert use.foreign_s < use.window_s * (os.cpu_count() or 1) - 0.5 * use.own_s
+def test_foreign_time_is_what_all_did_less_the_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy, own = iter([100.0, 107.5]), iter([20.0, 25.0])
+    monkeypatch.setattr(foreign_cpu, "busy_seconds", lambda: next(busy))
+    monkeypatch.setattr(foreign_cpu, "own_seconds", lambda: next(own))
+    use = CpuWatch().stop()
+    assert (use.own_s, use.foreign_s) == (5.0, 2.5)
+    monkeypatch.undo()
+    monkeypatch.setattr(foreign_cpu, "busy_seconds", lambda: None)
+    assert CpuWatch().stop().foreign_s is None
+
+
+def test_own_time_is_that_of_this_process_and_its_children() -> None:
+    work = "import time\nwhile time.process_time() < 0.3: pass\nprint('done', flush=True)\n"
+    before = own_seconds()
+    own = time.process_time()
+    while time.process_time() - own < 0.2:
+        pass
+    assert 0.19 < own_seconds() - before < 10
+    before = own_seconds()
+    with subprocess.Popen([sys.executable, "-c", work + "input()"], stdin=-1, stdout=-1) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert own_seconds() - before > 0.25  # while it runs
+        child.communicate(b"\n")
+    assert own_seconds() - before > 0.25  # and when it has ended
 
 
 @pytest.mark.parametrize("text", ["", "cpu 1 2", "cpu a b c d e f g h"])

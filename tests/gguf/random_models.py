@@ -25,7 +25,7 @@ WINDOW = 12
 EPSILON = 1e-5
 _STEPS = 1 << 12
 
-# What a real file of each architecture may have; each is tested apart from the plain one. "loud" is an option beside them:
+# What a real file of each architecture may have; each is tested apart from the plain one. Beside them, "loud" makes
 # logits so large that a soft cap bends them.
 OPTIONS = {
     "llama": ("factors", "biases", "untied", "linear", "yarn"),
