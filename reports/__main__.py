@@ -21,7 +21,7 @@ from reports.text import inert
 
 __all__ = ["COMMANDS", "load_report", "main"]
 
-COMMANDS = ("show", "diff", "forecast", "levers", "validate", "redact", "merge", "fleet", "export")
+COMMANDS = ("show", "diff", "forecast", "levers", "claims", "validate", "redact", "merge", "fleet", "export")
 """Names of the commands, in the order of the help text."""
 
 
