@@ -4,7 +4,8 @@
 Facts: llama.cpp b11434 src/models/gemma4.cpp. Layers in a window have heads of key_length_swa, turn by
 rope.freq_base_swa and have no factors; global ones have heads of key_length, and factors of 1e30 in rope_freqs leave
 all but a quarter of the head as it is. Scores are not scaled. Without attn_v, V is K before its norm and RoPE. The last
-shared_kv_layers layers have queries alone. The hidden state behind the final norm is what the MTP drafter gets.
+shared_kv_layers layers have queries alone. The hidden state behind the final norm is what the MTP drafter gets. A file
+without final_logit_softcapping is capped at 30, as llama.cpp does (llama-hparams.h).
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Gemma4Graph(Graph):
         super().__init__(load)
         hparams = load.hparams
         self.embedding_scale = root(hparams.n_embd)
-        self.logit_softcap = optional_number(hparams, "final_logit_softcapping", 0.0)
+        self.logit_softcap = optional_number(hparams, "final_logit_softcapping", 30.0)
         self.rope = rope_table(load, factors=load.vector("rope_freqs.weight"))
         self.rope_in_window = rope_table(
             load, base=hparams.number("rope.freq_base_swa"), n_rot=hparams.integer("rope.dimension_count_swa")

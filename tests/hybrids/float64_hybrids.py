@@ -118,10 +118,8 @@ def gemma4_forward(model: Written, tokens: Sequence[int]) -> Passed:
         x = x * p.get("layer_output_scale", 1.0)
     hidden = normed(x, w["output_norm.weight"])
     logits = hidden @ w.get("output.weight", w["token_embd.weight"]).T
-    if "final_logit_softcapping" in model.keys:
-        cap = model.key("final_logit_softcapping")
-        logits = cap * np.tanh(logits / cap)
-    return Passed(logits, hidden, held)
+    cap = model.key("final_logit_softcapping") if "final_logit_softcapping" in model.keys else 30.0
+    return Passed(cap * np.tanh(logits / cap), hidden, held)
 
 
 def assistant_step(
