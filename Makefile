@@ -12,6 +12,7 @@ CC     ?= cc
 VENV   ?= $(TOP).venv
 PY     := $(VENV)/bin/python
 LEVEL  ?= medium
+MODEL  ?= smollm2
 ARGS   ?=
 PREFIX ?=
 
@@ -39,13 +40,14 @@ CHECK_BUILD = { mkdir -p $(BUILD) 2>/dev/null && test -w $(BUILD); } || \
 CHECK_TOP = test -w $(TOP) || \
 	{ echo 'cannot install from $(TOP), which this user may not write: copy the kit to a folder of yours' >&2; false; }
 
-.PHONY: help probe test lint format build mock fuzz test-arm test-browser bench clean have-cc have-python have-venv
+.PHONY: help probe test lint format build mock model fuzz test-arm test-browser bench clean have-cc have-python have-venv
 
 help:
 	@echo 'make probe              probe this machine (LEVEL=quick: facts only; ARGS="--library PATH ...")'
 	@echo 'make test               run every test'
 	@echo 'make lint               ruff, ruff format, mypy --strict'
-	@echo 'make build              build the C probes and the mock librknnrt'
+	@echo 'make build              build the C probes, the mock librknnrt and the kernels of the reference engine'
+	@echo 'make model              bring SmolLM2-135M, which some tests run (MODEL=gemma3: Gemma 3 270M; its terms are shown)'
 	@echo 'make mock PREFIX=DIR    build the mock librknnrt; with PREFIX install library, headers and pkg-config file there'
 	@echo 'make test-arm           cross-compile for aarch64 and 32-bit Arm and run the C tests under qemu-user'
 	@echo 'make test-browser       open the HTML page in Chromium and hold it against what a reader needs'
@@ -74,12 +76,15 @@ format: $(DEV)
 build: have-cc
 	@$(MAKE) --no-print-directory -s -C $(TOP)c_probes/mock BUILD=$(BUILD)
 	@$(MAKE) --no-print-directory -s -C $(TOP)c_probes/src BUILD=$(BUILD)
-	@test ! -f $(TOP)reference_engine/kernels/Makefile || $(MAKE) --no-print-directory -s -C $(TOP)reference_engine/kernels BUILD=$(BUILD)
+	@$(MAKE) --no-print-directory -s -C $(TOP)reference_engine/kernels BUILD=$(BUILD)
 
 mock: have-cc
 	@$(MAKE) --no-print-directory -s -C $(TOP)c_probes/mock BUILD=$(BUILD)
 	@if [ -n "$(PREFIX)" ]; then $(MAKE) --no-print-directory -s -C $(TOP)c_probes/mock BUILD=$(BUILD) PREFIX=$(PREFIX) install; \
 	else echo 'built $(BUILD)/mock/librknnrt.so'; fi
+
+model: $(READY)
+	@cd $(TOP) && $(PY) -m reference_engine.fetch_model $(MODEL)
 
 fuzz:
 	@$(MAKE) --no-print-directory -C $(TOP)c_probes/mock BUILD=$(BUILD) fuzz
