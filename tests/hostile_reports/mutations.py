@@ -104,10 +104,9 @@ def mutated(base: str, seed: int) -> bytes:
 
 
 def _damage(made: Any, choose: random.Random, raw: list[str]) -> Any:
-    places = [at for at in paths(made) if at]
-    if not places:
+    at = _somewhere(made, choose)
+    if not at:
         return made
-    at = choose.choice(places)
     holder = made
     for step in at[:-1]:
         holder = holder[step]
@@ -129,6 +128,22 @@ def _damage(made: Any, choose: random.Random, raw: list[str]) -> Any:
     else:
         holder[at[-1]] = _nested(old, choose.choice((3, 30, 47, 100)))
     return made
+
+
+def _somewhere(value: Any, choose: random.Random) -> Path:
+    """A place below ``value``, most often a leaf, as likely in one of the long sections as not."""
+    at: Path = ()
+    while isinstance(value, (dict, list)) and value:
+        keys = list(value) if isinstance(value, dict) else range(len(value))
+        step = choose.choice(keys)
+        if not at and choose.random() < 0.6:
+            step = next(
+                (key for key in ("measurements", "facts", "findings") if key in keys and choose.random() < 0.5), step
+            )
+        at, value = (*at, step), value[step]
+        if choose.random() < 0.12:
+            break
+    return at
 
 
 def _like(old: Any, choose: random.Random) -> Any:
