@@ -98,6 +98,8 @@ class DeviceSession:
         self._deadline_s = options.deadline_s
         self._process: subprocess.Popen[bytes] | None = None
         self._over: str | None = None
+        self._lost_child = False
+        self._owed = 0  # answers that an interrupted wait has left in the channel
         self._lock = NpuLock(lock_path(env))
         try:
             self._lock.acquire()
@@ -165,12 +167,14 @@ class DeviceSession:
         """End the child, by force where it does not end by itself, and give the lock back."""
         process, self._process = self._process, None
         if process is not None:
-            if process.poll() is None and self._over is None:
+            if process.poll() is None and not self._lost_child:
+                # Also after Ctrl-C: a child killed in the middle of a run may leave the driver with a lost reference.
                 with contextlib.suppress(OSError, ValueError):
                     self._channel.settimeout(_END_S)
                     send(self._channel, {"op": "end"})
-                    receive(self._channel)
-            _end(process, _KILL_S if self._over is None else 0.0)
+                    for _ in range(self._owed + 1):
+                        receive(self._channel)
+            _end(process, 0.0 if self._lost_child else _KILL_S)
             self._channel.close()
         self._over = self._over or "the session is closed"
         self._block.close()
@@ -221,11 +225,16 @@ class DeviceSession:
         try:
             if asks:
                 send(self._channel, request)
+            self._owed += 1
             answer = receive(self._channel)
+            self._owed -= 1
         except TimeoutError:
             raise self._lost(where, f"no answer within {deadline_s:g} s") from None
         except OSError:
             answer = None
+        except BaseException:
+            self._over = f"an earlier matmul was interrupted ({where})"
+            raise
         if answer is None:
             raise self._lost(where, None)
         if "error" in answer:
@@ -249,7 +258,7 @@ class DeviceSession:
             how = f"the child that calls librknnrt was ended by {signal_name(-code)}"
         else:
             how = f"the child that calls librknnrt ended with exit code {code}"
-        self._over = f"the child was lost at {where}"
+        self._over, self._lost_child = f"the child was lost at {where}", True
         return DeviceError(f"{where}: {how}; its last step was: {self._block.step() or 'start'}.{self._said()}")
 
     def _said(self) -> str:

@@ -119,6 +119,30 @@ def test_a_child_that_was_killed_is_noticed(device: MakeDevice) -> None:
         linear(activations(1, 64))
 
 
+def test_an_interrupted_run_leaves_no_answer_for_the_next(device: MakeDevice) -> None:
+    """Ctrl-C while the child works: the session is over, and the child ends by itself instead of being killed."""
+    on_device = device("w8a8-per-channel", RKNN_MOCK_TIMING="fixed_us=300000")
+    linear = on_device.linear(tensor(NAME, 96, 64))
+    process = on_device._session._process
+    assert process is not None
+
+    def interrupt(signum: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            linear(activations(1, 64))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(DeviceError, match="not run, because an earlier matmul was interrupted"):
+        linear(activations(1, 64))
+    on_device.close()
+    assert process.returncode == 0
+
+
 def test_a_library_that_is_none_is_refused_in_one_sentence(device: MakeDevice, tmp_path: Path) -> None:
     fake = tmp_path / "librknnrt.so"
     fake.write_bytes(b"\x7fELF no library")
