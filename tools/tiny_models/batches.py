@@ -12,11 +12,23 @@ COPY_SHARE = 0.5
 
 
 class Batches:
-    """``text`` int tokens of the whole corpus. The stream of batches follows from ``seed``."""
+    """``text`` int tokens of the whole corpus. The stream of batches follows from ``seed``.
 
-    def __init__(self, text: Sequence[int], *, rows: int, length: int, seed: int) -> None:
+    ``copy_share``: rows in which a piece comes again, of ``shortest`` tokens at least.
+    """
+
+    def __init__(
+        self,
+        text: Sequence[int],
+        *,
+        rows: int,
+        length: int,
+        seed: int,
+        copy_share: float = COPY_SHARE,
+        shortest: int = 16,
+    ) -> None:
         self.text = np.asarray(text, dtype=np.int64)
-        self.rows, self.length = rows, length
+        self.rows, self.length, self.copy_share, self.shortest = rows, length, copy_share, shortest
         self.random = np.random.Generator(np.random.PCG64(seed))
 
     def next(self) -> NDArray[np.int64]:
@@ -29,9 +41,9 @@ class Batches:
 
     def _row(self) -> NDArray[np.int64]:
         whole = self.length + 1
-        if self.random.random() >= COPY_SHARE:
+        if self.random.random() >= self.copy_share:
             return self._piece(whole)
-        piece = self._piece(int(self.random.integers(16, self.length // 2)))
+        piece = self._piece(int(self.random.integers(self.shortest, self.length // 2)))
         parts = [self._piece(int(self.random.integers(1, 32)))]
         while sum(len(part) for part in parts) < whole:
             parts.append(piece)

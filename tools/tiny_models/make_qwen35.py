@@ -67,6 +67,10 @@ def nextn_loss(twin: Qwen35Twin, tokens: torch.Tensor) -> torch.Tensor:
     return total / DRAFT
 
 
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     torch.set_num_threads(1)
@@ -83,7 +87,7 @@ def main() -> None:
     trunk = [twin.tensor(name) for name in twin.trunk_names]
     rest = [twin.tensor(name) for name in twin.names if name not in twin.trunk_names]
     batches = Batches(text, rows=10, length=160, seed=5)
-    train(trunk, loss_of, batches, steps=STEPS, rate=4e-3, say=lambda s: print(s, flush=True))
+    train(trunk, loss_of, batches, steps=STEPS, rate=4e-3, say=say)
     torch.save(twin.state_dict(), folder / "tiny-qwen35.pt")
     for tensor in trunk:
         tensor.requires_grad_(False)
@@ -94,7 +98,7 @@ def main() -> None:
         batches,
         steps=NEXTN_STEPS,
         rate=4e-3,
-        say=lambda s: print(s, flush=True),
+        say=say,
     )
     about = {
         "name": "tiny-qwen35",

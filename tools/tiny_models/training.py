@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
+import gguf
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
@@ -15,6 +18,23 @@ from tools.tiny_models.batches import Batches
 
 WARM_UP = 50
 Loss = Callable[[torch.Tensor], torch.Tensor]
+
+COPY_STEPS, COPY_RATE = 600, 3e-3
+"""A second stage over rows that repeat themselves. Without it a model of this size does not learn to copy in the time;
+with it, it does within a few hundred steps, all at once."""
+
+
+def copy_batches(text: Sequence[int], seed: int) -> Batches:
+    return Batches(text, rows=16, length=128, seed=seed, copy_share=0.9, shortest=12)
+
+
+def read_weights(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Put the weights of a file, half floats, into ``tensors``: the second stage begins with what the first wrote."""
+    stored = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
+    with torch.no_grad():
+        for name, tensor in tensors.items():
+            values = torch.from_numpy(np.array(stored[name].data, dtype=np.float32))
+            tensor.copy_(values.reshape(tensor.shape))
 
 
 def next_token_loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
