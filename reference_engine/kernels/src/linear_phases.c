@@ -11,12 +11,14 @@
 #include "pool.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 EK_TABLE(ek_row_amax, ek_row_amax)
 EK_TABLE(ek_row_to_half, ek_row_to_half)
 EK_TABLE(ek_tile_collect, ek_tile_collect)
 EK_TABLE(ek_tile_collect_half, ek_tile_collect_half)
 EK_TABLE(ek_tile_half, ek_tile_half)
+EK_TABLE(ek_row_from_half, ek_row_from_half)
 
 enum { INFINITE = 0x7f800000 };
 
@@ -85,15 +87,15 @@ static void half_row(void *context, size_t m)
 {
     struct half_sums *p = context;
     size_t length = (size_t)ek_k_length(p->w, p->k), n_out = (size_t)p->w->r.n_out;
-    float *a = malloc(length * sizeof *a), sums[1][16];
+    float *a = malloc(17 * length * sizeof *a), *panel = a + length, sums[1][16];
     if (!a) {
         atomic_store(&p->no_memory, 1);
         return;
     }
-    for (size_t i = 0; i < length; i++)
-        a[i] = ek_half_to_float(p->q[m * length + i]);
+    EK_CALL(ek_row_from_half)(p->q + m * length, length, a);
     for (size_t n = 0; n < n_out; n += 16) {
-        EK_CALL(ek_tile_half)(a, length, 1, p->w->half[p->k] + n * length, length, sums);
+        EK_CALL(ek_row_from_half)(p->w->half[p->k] + n * length, length * 16, panel);
+        EK_CALL(ek_tile_half)(a, length, 1, panel, length, sums);
         memcpy(p->sums + m * n_out + n, sums[0], (n_out - n < 16 ? n_out - n : 16) * sizeof **sums);
     }
     free(a);

@@ -10,11 +10,14 @@
 #include "linear_tile.h"
 #include "pool.h"
 
+#include <stdlib.h>
+
 EK_TABLE(ek_tile_collect, ek_tile_collect)
 EK_TABLE(ek_tile_collect_half, ek_tile_collect_half)
 EK_TABLE(ek_tile_half, ek_tile_half)
+EK_TABLE(ek_row_from_half, ek_row_from_half)
 
-enum { TASKS_PER_THREAD = 8, MOST_SPANS = 64, GROUP_BYTES = 384 << 10, HALF_ROWS = 4, FEW_ROWS = 4 };
+enum { TASKS_PER_THREAD = 8, MOST_SPANS = 64, GROUP_BYTES = 384 << 10, HALF_ROWS = 4, FEW_ROWS = 9 };
 
 static const uint32_t zeros[GEMM_PANEL * GEMM_MAX_NR];
 
@@ -32,6 +35,7 @@ struct product {
     struct span span[MOST_SPANS];
     int spans;
     size_t strips, group; /* strips of rows; how many of them a task takes at a time, so that they stay in L2 */
+    atomic_int no_memory;
 };
 
 static size_t div_up(size_t a, size_t b)
@@ -72,42 +76,49 @@ static void integer_tile(const struct product *x, const struct span *span, size_
     }
 }
 
-static void half_tile(const struct product *x, const struct span *span, size_t panel, size_t s)
+/* All rows by one panel of halves, widened once for all of them. */
+static void half_panel(struct product *x, const struct span *span, size_t panel)
 {
     const ek_weight *w = x->weights[span->use];
-    size_t first = s * HALF_ROWS, m = least(HALF_ROWS, (size_t)x->a->M - first), start = panel * 16;
-    size_t n_out = (size_t)w->r.n_out, k_op = (size_t)w->r.k_op;
+    size_t start = panel * 16, n_out = (size_t)w->r.n_out, k_op = (size_t)w->r.k_op, M = (size_t)x->a->M;
+    float *wide = malloc(k_op * 16 * sizeof *wide);
+    if (!wide) {
+        atomic_store(&x->no_memory, 1);
+        return;
+    }
     for (int k = 0; k < w->r.k_parts; k++) {
         size_t length = (size_t)ek_k_length(w, k);
-        float sums[HALF_ROWS][16];
         ek_collecting how = collecting(w, k);
-        EK_CALL(ek_tile_half)(x->a->floats + first * k_op + w->k_cuts[k], k_op, m, w->half[k] + panel * length * 16,
-                              length, sums);
-        for (size_t r = 0; r < m; r++)
-            EK_CALL(ek_tile_collect_half)(sums[r], least(16, n_out - start), &how,
-                                          x->outs[span->use] + (first + r) * n_out + start);
+        EK_CALL(ek_row_from_half)(w->half[k] + panel * length * 16, length * 16, wide);
+        for (size_t m = 0; m < M; m += HALF_ROWS) {
+            float sums[HALF_ROWS][16];
+            size_t rows = least(HALF_ROWS, M - m);
+            EK_CALL(ek_tile_half)(x->a->floats + m * k_op + w->k_cuts[k], k_op, rows, wide, length, sums);
+            for (size_t r = 0; r < rows; r++)
+                EK_CALL(ek_tile_collect_half)(sums[r], least(16, n_out - start), &how,
+                                              x->outs[span->use] + (m + r) * n_out + start);
+        }
     }
+    free(wide);
 }
 
 static void run_task(void *context, size_t index)
 {
-    const struct product *x = context;
+    struct product *x = context;
     const struct span *span = x->span;
     while (index >= span->first_task + span->tasks)
         span++;
     int half = x->weights[span->use]->r.bits == 16;
     /* Few rows read the weights once from end to end: one panel at a time is one stream, which a prefetcher follows
      * (measured on Zen 4: 25 GB/s against 13 with two panels side by side). */
-    size_t nr = half || x->a->M < FEW_ROWS ? 1 : x->path->nr, p0 = (index - span->first_task) * span->chunk;
+    size_t nr = x->a->M < FEW_ROWS ? 1 : x->path->nr, p0 = (index - span->first_task) * span->chunk;
     size_t p1 = least(p0 + span->chunk, span->panels);
-    for (size_t s0 = 0; s0 < x->strips; s0 += x->group)
+    for (size_t p = p0; half && p < p1; p++)
+        half_panel(x, span, p);
+    for (size_t s0 = 0; !half && s0 < x->strips; s0 += x->group)
         for (size_t p = p0; p < p1; p += nr)
-            for (size_t s = s0; s < least(s0 + x->group, x->strips); s++) {
-                if (half)
-                    half_tile(x, span, p, s);
-                else
-                    integer_tile(x, span, p, (unsigned)least(nr, p1 - p), s);
-            }
+            for (size_t s = s0; s < least(s0 + x->group, x->strips); s++)
+                integer_tile(x, span, p, (unsigned)least(nr, p1 - p), s);
 }
 
 static size_t cut(struct product *x, int count, int threads)
@@ -147,6 +158,7 @@ int64_t ek_linear_quantized(const ek_weight *const *weights, float *const *outs,
         product.group = GROUP_BYTES / (rows * row_bytes + 1) + 1;
         size_t tasks = cut(&product, count, threads);
         ek_parallel(run_task, &product, tasks, threads);
+        code = product.no_memory ? -2 : -1;
         for (int i = 0; i < count; i++) {
             counters[i][0] += 1;
             counters[i][1] += M;

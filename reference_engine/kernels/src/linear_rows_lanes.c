@@ -110,21 +110,35 @@ void EK_AT(ek_row_quantize)(const float *x, size_t n, float inverse, float amax,
         quantize(x, n, inverse, how->most, 0, 0, q, counts);
 }
 
+/* Butterflies at one distance; a constant short one becomes shuffles. */
+static inline __attribute__((always_inline)) void butterflies(float *x, size_t n, const size_t distance)
+{
+    for (size_t at = 0; at < n; at += 2 * distance) {
+        float *left = x + at, *right = left + distance;
+        for (size_t i = 0; i < distance; i++) {
+            float a = left[i], b = right[i];
+            left[i] = a + b;
+            right[i] = a - b;
+        }
+    }
+}
+
 void EK_AT(ek_row_transform)(const float *x, const int8_t *signs, size_t k, size_t k_op, size_t block, float *out)
 {
     for (size_t i = 0; i < k; i++)
         out[i] = x[i] * (float)signs[i];
     for (size_t i = k; i < k_op; i++)
         out[i] = 0.0f;
-    for (size_t distance = 1; distance < block; distance *= 2)
-        for (size_t at = 0; at < k_op; at += 2 * distance) {
-            float *left = out + at, *right = left + distance;
-            for (size_t i = 0; i < distance; i++) {
-                float a = left[i], b = right[i];
-                left[i] = a + b;
-                right[i] = a - b;
-            }
-        }
+    if (block > 1)
+        butterflies(out, k_op, 1);
+    if (block > 2)
+        butterflies(out, k_op, 2);
+    if (block > 4)
+        butterflies(out, k_op, 4);
+    if (block > 8)
+        butterflies(out, k_op, 8);
+    for (size_t distance = 16; distance < block; distance *= 2)
+        butterflies(out, k_op, distance);
 }
 
 void EK_AT(ek_row_multiply)(const float *x, const float *y, size_t n, float *out)

@@ -20,9 +20,10 @@ typedef void ek_tile_collect(const uint32_t *sums, size_t sum_stride, size_t m, 
                              const float *scale_b, const ek_collecting *how, float *out, size_t out_stride);
 /* One row of float32 sums, all scales 1. */
 typedef void ek_tile_collect_half(const float *sums, size_t n, const ek_collecting *how, float *out);
-/* sums[m][16] = over i in rising order a[m][i] * half panel[i][16], from +0. m is 1 to 4. */
-typedef void ek_tile_half(const float *a, size_t a_stride, size_t m, const uint16_t *panel, size_t length,
+/* sums[m][16] = over i in rising order a[m][i] * panel[i][16], from +0; both are halves, widened. m is 1 to 4. */
+typedef void ek_tile_half(const float *a, size_t a_stride, size_t m, const float *panel, size_t length,
                           float sums[][16]);
+typedef void ek_row_from_half(const uint16_t *x, size_t n, float *out);
 /* out[m][n] = 16-lane dot products of rows a and w (strides in floats, both padded with +0 to whole lanes). */
 typedef void ek_tile_dot(const float *a, size_t a_stride, size_t m, const float *w, size_t w_stride, size_t n,
                          size_t lanes, float *out, size_t out_stride);

@@ -7,6 +7,10 @@
 #include "half.h"
 #include "levels.h"
 
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 typedef float v16 __attribute__((vector_size(64), aligned(4), may_alias));
@@ -84,23 +88,19 @@ void EK_AT(ek_tile_collect_half)(const float *sums, size_t n, const ek_collectin
         out[c] = added(out[c], sums[c], how->inverse, how->first, how->fma);
 }
 
-static ALWAYS_INLINE void half_tile(const float *a, size_t a_stride, const size_t m, const uint16_t *panel,
+static ALWAYS_INLINE void half_tile(const float *a, size_t a_stride, const size_t m, const float *panel,
                                     size_t length, float sums[][16])
 {
     v16 sum[4] = {{0}, {0}, {0}, {0}};
     for (size_t i = 0; i < length; i++) {
-        float b[16];
-        for (int c = 0; c < 16; c++)
-            b[c] = ek_half_to_float(panel[i * 16 + (size_t)c]);
-        v16 column;
-        memcpy(&column, b, sizeof column);
+        const v16 column = *(const v16 *)(const void *)(panel + i * 16);
         for (size_t r = 0; r < m; r++)
             sum[r] += a[r * a_stride + i] * column;
     }
     memcpy(sums, sum, m * sizeof *sums);
 }
 
-void EK_AT(ek_tile_half)(const float *a, size_t a_stride, size_t m, const uint16_t *panel, size_t length,
+void EK_AT(ek_tile_half)(const float *a, size_t a_stride, size_t m, const float *panel, size_t length,
                          float sums[][16])
 {
     switch (m) {
@@ -109,6 +109,17 @@ void EK_AT(ek_tile_half)(const float *a, size_t a_stride, size_t m, const uint16
     case 3: half_tile(a, a_stride, 3, panel, length, sums); break;
     default: half_tile(a, a_stride, 4, panel, length, sums); break;
     }
+}
+
+void EK_AT(ek_row_from_half)(const uint16_t *x, size_t n, float *out)
+{
+    size_t i = 0;
+#if defined(__F16C__) /* exact as well, and faster; only NaN could differ, and none comes here */
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(x + i))));
+#endif
+    for (; i < n; i++)
+        out[i] = ek_half_to_float(x[i]);
 }
 
 /* 16 to 8 to 4 to 2 to 1, lane i with lane i + half. By address: a wide vector by value has no fixed calling order. */
