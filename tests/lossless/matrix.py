@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matrix of models, back ends, prompts and strategies, and one generation of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from reference_engine.backends import make_backend
+from reference_engine.gguf_file import open_gguf
+from reference_engine.model import Model
+from reference_engine.speculation.engine_sequence import EngineSequence
+from reference_engine.speculation.mtp import MtpHead
+from reference_engine.speculation.mtp_head import head_of
+from reference_engine.speculation.stack import Stack
+from reference_engine.speculation.strategies import StrategyOptions, make_stack
+from reference_engine.speculation.verify import Run, generate
+from reference_engine.tiny import DRAFTERS, tiny_model
+from reference_engine.tokenizer import load_tokenizer
+
+N_PREDICT = 512
+TARGETS = ("tiny-llama", "tiny-gemma4", "tiny-qwen35")
+BACKENDS = ("float", "npu:w8a8-per-channel", "npu:w8a8-segment", "npu:w4a4-hadamard")
+NGRAMS = ("ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache")
+OPTIONS = StrategyOptions(size_n=3, size_m=12, n_match=4, n_min=1, n_max=16)
+
+_CODE = '''def mean(values):
+    """Return the mean of a list of numbers."""
+    total = 0
+    for value in values:
+        total += value
+    return total / len(values)
+'''
+PROMPTS = {
+    "prose": '"""The reader takes one line after the other from a file and gives each of them to the parser.\n\nIt',
+    "copy": f"{_CODE}\n\n# the same once more\n{_CODE}\n\n# the same once more\n",
+}
+
+
+def strategies_of(target: str) -> tuple[str, ...]:
+    """All that this target can have, and two stacks."""
+    own = ("draft-simple",) if target == "tiny-llama" else ("draft-mtp",)
+    return (*NGRAMS, *own, f"ngram-mod,{own[0]}", f"ngram-cache,{own[0]}")
+
+
+@dataclass
+class Loaded:
+    """A target in one back end, with what drafts for it."""
+
+    model: Model
+    draft: Model | None = None
+    head_of: Callable[[EngineSequence], MtpHead] | None = None
+    prompts: dict[str, list[int]] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=2)
+def loaded(target: str, backend: str) -> Loaded:
+    model = Model.load(tiny_model(target), make_backend(backend, threads=2), threads=2, n_ctx=1024)
+    drafter = DRAFTERS.get(target)
+    found = Loaded(model)
+    if target == "tiny-llama" and drafter is not None:
+        found.draft = Model.load(tiny_model(drafter), make_backend(backend, threads=2), threads=2, n_ctx=1024)
+    elif drafter is not None:
+        found.head_of = head_of(model, open_gguf(tiny_model(drafter)), make_backend(backend, threads=2))
+    else:
+        found.head_of = head_of(model, None, None)
+    tokenizer = load_tokenizer(model.file)
+    found.prompts = {name: tokenizer.encode(text) for name, text in PROMPTS.items()}
+    return found
+
+
+def plain(target: str, backend: str, prompt: str, n_predict: int = N_PREDICT) -> Run:
+    it = loaded(target, backend)
+    return generate(EngineSequence(it.model), None, it.prompts[prompt], n_predict=n_predict)
+
+
+def speculative(target: str, backend: str, prompt: str, strategy: str, n_predict: int = N_PREDICT) -> tuple[Run, Stack]:
+    it = loaded(target, backend)
+    sequence = EngineSequence(it.model)
+    draft, head = it.draft, it.head_of
+    stack = make_stack(
+        strategy.split(","),
+        OPTIONS,
+        draft=None if draft is None else lambda: EngineSequence(draft),
+        mtp=None if head is None else lambda: head(sequence),
+    )
+    return generate(sequence, stack, it.prompts[prompt], n_predict=n_predict), stack
+
+
+def model_sha256(name: str) -> str:
+    return hashlib.sha256(tiny_model(name).read_bytes()).hexdigest()
