@@ -18,7 +18,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this is run as a script too
 
 from reference_engine.foreign_cpu import CpuWatch
-from tests.lossless.matrix import BACKENDS, N_PREDICT, PROMPTS, TARGETS, plain, speculative, strategies_of
+from reference_engine.model_cache import find_model
+from tests.lossless.matrix import BACKENDS, N_PREDICT, PROMPTS, REAL, TARGETS, plain, speculative, strategies_of
 
 MOST_PASSES = 0.45
 ROUNDS = 5
@@ -68,7 +69,8 @@ def main() -> int:
         f"  ({values.tokens} tokens)"
     )
     sound = True
-    for target in TARGETS:
+    targets = TARGETS if not values.full or find_model(REAL) is None else (*TARGETS, REAL)
+    for target in targets:
         for backend in backends:
             n_predict = min(values.tokens, 64) if backend.startswith("device") else values.tokens
             for strategy in strategies_of(target):

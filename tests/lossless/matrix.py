@@ -7,10 +7,12 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 
 from reference_engine.backends import make_backend
 from reference_engine.gguf_file import open_gguf
 from reference_engine.model import Model
+from reference_engine.model_cache import find_model
 from reference_engine.speculation.engine_sequence import EngineSequence
 from reference_engine.speculation.mtp import MtpHead
 from reference_engine.speculation.mtp_head import head_of
@@ -22,6 +24,9 @@ from reference_engine.tokenizer import load_tokenizer
 
 N_PREDICT = 512
 TARGETS = ("tiny-llama", "tiny-gemma4", "tiny-qwen35")
+REAL = "smollm2"
+"""SmolLM2-135M, where make model has brought it: n-grams alone, because there is no draft for it."""
+
 BACKENDS = ("float", "npu:w8a8-per-channel", "npu:w8a8-segment", "npu:w4a4-hadamard")
 NGRAMS = ("ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache")
 OPTIONS = StrategyOptions(size_n=3, size_m=12, n_match=4, n_min=1, n_max=16)
@@ -41,6 +46,8 @@ PROMPTS = {
 
 def strategies_of(target: str) -> tuple[str, ...]:
     """All that this target can have, and two stacks."""
+    if target == REAL:
+        return (*NGRAMS, "ngram-mod,ngram-cache")
     own = ("draft-simple",) if target == "tiny-llama" else ("draft-mtp",)
     return (*NGRAMS, *own, f"ngram-mod,{own[0]}", f"ngram-cache,{own[0]}")
 
@@ -57,18 +64,28 @@ class Loaded:
 
 @lru_cache(maxsize=2)
 def loaded(target: str, backend: str) -> Loaded:
-    model = Model.load(tiny_model(target), make_backend(backend, threads=2), threads=2, n_ctx=1024)
+    model = Model.load(path_of(target), make_backend(backend, threads=2), threads=2, n_ctx=1024)
     drafter = DRAFTERS.get(target)
     found = Loaded(model)
     if target == "tiny-llama" and drafter is not None:
         found.draft = Model.load(tiny_model(drafter), make_backend(backend, threads=2), threads=2, n_ctx=1024)
     elif drafter is not None:
         found.head_of = head_of(model, open_gguf(tiny_model(drafter)), make_backend(backend, threads=2))
-    else:
+    elif target != REAL:
         found.head_of = head_of(model, None, None)
     tokenizer = load_tokenizer(model.file)
     found.prompts = {name: tokenizer.encode(text) for name, text in PROMPTS.items()}
     return found
+
+
+def path_of(target: str) -> Path:
+    """FileNotFoundError for the real model where it is not there."""
+    if target != REAL:
+        return tiny_model(target)
+    path = find_model(REAL)
+    if path is None:
+        raise FileNotFoundError("SmolLM2 is not there; bring it with: make model")
+    return path
 
 
 def plain(target: str, backend: str, prompt: str, n_predict: int = N_PREDICT) -> Run:
