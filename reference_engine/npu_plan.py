@@ -15,7 +15,7 @@ from typing import Protocol, Union
 from reference_engine.gguf_file import GgufFile
 from reference_engine.gguf_hparams import Hparams
 from reference_engine.gguf_tensor import GgufTensor
-from reference_engine.npu_route import INPUTS, RUNS, Role, count_runs, count_splits, role_of, why_not
+from reference_engine.npu_route import HEAD, INPUTS, RUNS, Role, count_runs, count_splits, role_of, why_not
 from reference_engine.npu_segments import bucket_rows, k_segments, n_segments, next_pow2
 from reference_engine.npu_soc import NpuSoc, OperandRule, npu_soc
 
@@ -123,7 +123,7 @@ class Reuse:
 
 @dataclass(frozen=True)
 class NpuPlan:
-    """The plan of one model, pipeline and SoC. ``tensors`` are all matmul weights in file order.
+    """The plan of one model, pipeline and SoC. ``tensors`` are all matmul weights in load order.
 
     ``domains`` are the bytes of weights in each IOMMU domain that is used, ``runs`` the calls of a matmul-only back end
     for one forward pass.
@@ -184,7 +184,7 @@ class NpuPlan:
         found = []
         for M in Ms:
             for tensor in self.routed:
-                own = min(M, head_rows) if tensor.role.layer is None else M
+                own = min(M, head_rows) if tensor.role.name == HEAD else M
                 found.append((tensor, bucket_rows(own, tensor.pipeline.m_bucket)[0]))
         return found
 
@@ -210,9 +210,9 @@ def plan(
     tied = "output.weight" not in model.tensors
     tensors: list[PlannedTensor] = []
     filled = [0] * domains
-    for tensor in model.tensors.values():
-        role = role_of(tensor.name, tied_head=tied)
-        if role is None or (hparams is not None and role.layer is not None and role.layer >= hparams.n_layer):
+    found = [(role, tensor) for tensor in model.tensors.values() if (role := role_of(tensor.name, tied_head=tied))]
+    for role, tensor in sorted(found, key=lambda pair: pair[0].load_order):
+        if hparams is not None and role.layer is not None and role.layer >= hparams.n_layer:
             continue
         planned = place(tensor, role)
         if planned.routed:
@@ -288,7 +288,7 @@ class _Placer:
         # Alignment is judged here, with a reason; dims that are aligned to everything leave the choice alone.
         presets = importlib.import_module("reference_engine.backends.presets")
         found: PlanPipeline | None = presets.route_tensor(self._pipeline, type_name, (4096, 4096), self._seen)
-        self._seen += 1
+        self._seen += presets.has_route(self._pipeline, type_name)
         return found
 
 
@@ -296,7 +296,7 @@ _NOTHING = OperandRule(1, 1, 8, 4)
 
 
 def _into_domain(planned: PlannedTensor, filled: list[int], domain_bytes: int) -> PlannedTensor:
-    """First fit, in file order; where no domain has room the back end gives up, and so does the plan for it."""
+    """First fit, in load order; where no domain has room the back end gives up, and so does the plan for it."""
     for domain, size in enumerate(filled):
         if size + planned.weight_bytes <= domain_bytes:
             filled[domain] += planned.weight_bytes
@@ -318,7 +318,7 @@ def _runs(model: GgufFile, routed: Sequence[PlannedTensor]) -> int:
 def _head_is_last(model: GgufFile, routed: Sequence[PlannedTensor]) -> bool:
     """Whether the head's matmul ends the graph: it is routed, and neither a soft cap nor a bias comes after it."""
     capped = any(key.endswith(".final_logit_softcapping") for key in model.metadata)
-    heads = any(tensor.role.layer is None for tensor in routed)
+    heads = any(tensor.role.name == HEAD for tensor in routed)
     return heads and not capped and "output.bias" not in model.tensors
 
 

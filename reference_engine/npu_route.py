@@ -37,24 +37,39 @@ INPUTS: tuple[tuple[str, ...], ...] = (
 """Weights of one layer that multiply the same activation."""
 
 _LAYER = re.compile(r"blk\.(\d+)\.(\w+)\.weight")
-_ROLES = frozenset(role for run in RUNS for role in run)
+_ORDER = {role: i for i, role in enumerate(role for run in RUNS for role in run)}
 HEAD = "output"
+_OF_THE_MODEL = {
+    # gemma4: rows of it are added to every layer; gemma4-assistant: into and out of the drafter's own width
+    "per_layer_model_proj.weight": "per_layer_model_proj",
+    "nextn.pre_projection.weight": "nextn.pre_projection",
+    "nextn.post_projection.weight": "nextn.post_projection",
+}
 
 
 @dataclass(frozen=True)
 class Role:
-    """Where a weight stands in the graph: its layer (None for the head) and its name there."""
+    """Where a weight stands in the graph: its layer (None where it belongs to none) and its name there."""
 
     layer: int | None
     name: str
+
+    @property
+    def load_order(self) -> tuple[int, int]:
+        """The head is loaded first, then layer by layer. Where a type has several pipelines, they go by this order."""
+        if self.layer is None:
+            return (-2 if self.name == HEAD else -1, 0)
+        return (self.layer, _ORDER[self.name])
 
 
 def role_of(tensor: str, *, tied_head: bool) -> Role | None:
     """The role of a matmul weight; None for anything else. ``tied_head``: token_embd serves as the head too."""
     if tensor == "output.weight" or (tied_head and tensor == "token_embd.weight"):
         return Role(None, HEAD)
+    if tensor in _OF_THE_MODEL:
+        return Role(None, _OF_THE_MODEL[tensor])
     match = _LAYER.fullmatch(tensor)
-    if match is None or match[2] not in _ROLES:
+    if match is None or match[2] not in _ORDER:
         return None
     return Role(int(match[1]), match[2])
 

@@ -10,15 +10,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reference_engine.backends import MatmulRecord, make_backend
+from reference_engine.backends import Linear, MatmulRecord, make_backend
 from reference_engine.backends.device import DeviceError
+from reference_engine.backends.npu_backend import NpuBackend
+from reference_engine.backends.presets import parse_pipeline
+from reference_engine.gguf_tensor import GgufTensor
 from reference_engine.kernels.library import KernelLibrary
 from reference_engine.model import Model
 from reference_engine.model_cache import find_model
+from reference_engine.npu_plan import plan
 from tests.device.conftest import MakeDevice
 from tests.device.rows import bits
 from tests.gguf import crafted_gguf as craft
-from tests.gguf.random_models import Recipe
+from tests.gguf.random_models import ARCHITECTURES, OPTIONS, Recipe
 
 TOKENS = [3, 1, 4, 1, 5, 9, 2, 6]
 NPU_PRESETS = ["w8a8-segment", "w8a8-hadamard", "w8a8-hadamard-rank-one", "w4a4-hadamard-padded", "w16a16"]
@@ -70,6 +74,39 @@ def test_a_fault_in_one_run_is_found_in_its_matmul(
             break
         used |= contexts
     assert named == record.name
+
+
+@pytest.mark.parametrize("architecture", sorted(ARCHITECTURES))
+def test_the_plan_has_the_weights_in_the_order_in_which_a_model_loads_them(tmp_path: Path, architecture: str) -> None:
+    """Of a type with two pipelines the first-seen order decides, so both sides must see the same one."""
+    path = tmp_path / "model.gguf"
+    path.write_bytes(Recipe(architecture, frozenset({"untied"} & set(OPTIONS.get(architecture, ())))).file())
+    asked: list[str] = []
+
+    class Recorder(NpuBackend):
+        def linear(self, tensor: GgufTensor) -> Linear:
+            asked.append(tensor.name)
+            return super().linear(tensor)
+
+    with Model.load(path, Recorder(parse_pipeline("w16a16"), None, 1), n_ctx=8) as model:
+        found = plan(model.file, model.hparams, "w16a16")
+    assert [tensor.name for tensor in found.tensors] == asked
+
+
+def test_float_and_npu_weights_are_those_of_the_plan(
+    device: MakeDevice, kernels: KernelLibrary, tmp_path: Path
+) -> None:
+    """Aligned weights of a type that a fork routes are made on the device, the others in float."""
+    path = tmp_path / "model.gguf"
+    path.write_bytes(Recipe("llama", kind=craft.GGML_Q8_0, layers=1, embd=96, ff=160).file())
+    text = "rk-llama-marfrit"
+    with Model.load(path, device(text, kernels=kernels), n_ctx=16) as model:
+        seen: list[MatmulRecord] = []
+        model.backend.observer = seen.append
+        model.forward(TOKENS, model.new_cache())
+        planned = plan(model.file, model.hparams, text)
+    assert {record.name for record in seen if record.segments} == {tensor.name for tensor in planned.routed}
+    assert {record.name for record in seen} == {tensor.name for tensor in planned.tensors}
 
 
 @pytest.mark.model

@@ -171,9 +171,11 @@ def test_every_matrix_of_every_architecture_is_planned(tmp_path: Path, architect
     with open_gguf(path) as model:
         found = plan(model, load_hparams(model), Wanted())
     names = {tensor.name for tensor in found.tensors}
-    assert names == {n for n, dims in tiny_models.tensors_of(architecture).items() if len(dims) == 2}
+    matrices = {n for n, dims in tiny_models.tensors_of(architecture).items() if len(dims) == 2}
+    looked_up = {n for n in matrices if n.endswith(("per_layer_token_embd.weight", "ssm_conv1d.weight"))}
+    assert names == matrices - looked_up
     # The head is token_embd, 8 rows: too few for the NPU.
-    assert [t.name for t in found.tensors if not t.routed] == ["token_embd.weight"]
+    assert "token_embd.weight" in [t.name for t in found.tensors if not t.routed]
 
 
 @given(st.integers(1, 40000), st.integers(0, 9000), st.sampled_from([16, 32]))
