@@ -106,9 +106,8 @@ def _head(report: Record, findings: tuple[FindingView, ...]) -> Head:
     when = f"{words(run.get('started_at'), 40) or 'time unknown'}, {words(run.get('duration_s'), 20) or '?'} s"
     library = record(run.get("library"))
     if library:
-        when += (
-            f"; library {words(library.get('path'), 200)}, {words(library.get('version'), 100) or 'no version text'}"
-        )
+        where = "the mock of this kit" if library.get("mock") is True else words(library.get("path"), 200)
+        when += f"; library {where}, {words(library.get('version'), 100) or 'no version text'}"
     counts = {severity: sum(1 for row in findings if row.severity == severity) for severity, _ in _SEVERITIES}
     parts = [f"{counts[key]} {word}{'' if counts[key] == 1 else 's'}" for key, word in _SEVERITIES if counts[key]]
     tone = "error" if counts["error"] else "warning" if counts["warning"] else "good"

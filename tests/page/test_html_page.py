@@ -155,6 +155,15 @@ def test_a_models_layers_are_said_to_be_no_measurement() -> None:
     assert Taken(page).problems == []
 
 
+def test_the_library_is_named_by_its_path_and_the_mock_as_the_mock(board: str) -> None:
+    assert "library /usr/lib/librknnrt.so, librknnrt version: 2.3.2" in board
+    report = as_saved(mock_report())
+    report["run"]["library"] = {"path": "/somewhere/mock/librknnrt.so", "version": "2.3.2 (mock)", "mock": True}
+    page = render_html(report)
+    assert "library the mock of this kit, 2.3.2 (mock)" in page
+    assert "/somewhere" not in page
+
+
 def test_a_run_that_broke_off_says_so() -> None:
     report = as_saved(board_report())
     report["run"]["complete"] = False
