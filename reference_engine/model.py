@@ -216,17 +216,9 @@ class Model:
             x = self._pass(tokens, cache, rows, out, trace)
             sound = self.ops.check_finite(x) and (not rows or self.ops.check_finite(out.logits))
         except NonFinite as error:
-            cache.truncate(first)
             raise NotFinite(str(error)) from error
         if not sound:
-            cache.truncate(first)
-            raise NotFinite(
-                explain(
-                    lambda watch: self._pass(tokens, cache, rows, out, watch),
-                    self.file,
-                    first,
-                )
-            )
+            raise NotFinite(explain(lambda watch: self._pass(tokens, cache, rows, out, watch), self.file, first))
         cache.n_past = first + len(tokens)
 
     def _pass(self, tokens: Sequence[int], cache: KvCache, rows: list[int], out: Forward, trace: Trace | None) -> F32:

@@ -110,6 +110,21 @@ def test_the_same_seed_draws_the_same_and_another_one_does_not() -> None:
     assert runs[0] == runs[1] != runs[2]
 
 
+@pytest.mark.parametrize(
+    ("weights", "raw", "expected"),
+    [
+        ([1, 1], 0, 0),
+        ([1, 1], (1 << 63) - 1, 0),
+        ([1, 1], 1 << 63, 1),  # a border belongs to the token above it
+        ([1, 1], (1 << 64) - 1, 1),
+        ([0, 1], 0, 1),  # a weight of 0 is never drawn
+        ([1, 0, 2, 1], 1 << 62, 2),
+    ],
+)
+def test_a_draw_falls_where_the_shares_say(weights: list[float], raw: int, expected: int) -> None:
+    assert draw(np.array(weights, np.float32), raw) == expected
+
+
 @given(st.lists(st.floats(0, 1, width=32), min_size=1, max_size=20), st.integers(0, 2**64 - 1))
 @settings(max_examples=60, deadline=None)
 def test_a_draw_is_always_one_of_the_weights(weights: list[float], raw: int) -> None:
