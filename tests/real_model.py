@@ -14,7 +14,7 @@ OF_CI = "smollm2"
 
 
 def need_model(name: str = OF_CI) -> Path:
-    """The file. Where it was not fetched the test is skipped; with CI set it fails, because there make model has run."""
+    """The file. Where it was not fetched the test is skipped; with CI set it fails: there make model has run."""
     path = find_model(name)
     if path is None:
         if os.environ.get("CI") and name == OF_CI:
