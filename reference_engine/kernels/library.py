@@ -63,17 +63,17 @@ class KernelLibrary:
         from_buffer = self.ffi.from_buffer
         self._pointer = {dtype: kinds[kind] for kind, dtype in _POINTERS.items()}
         float_kind, byte_kind, int_kind = kinds["float"], kinds["uint8_t"], kinds["int32_t"]
-        # By id, which stays an array's own as long as the array is kept here.
-        self._pinned: dict[int, tuple[Any, Any]] = {}
-        nothing, pinned = (None, None), self._pinned.get
-        self.floats: Any = lambda array: pinned(id(array), nothing)[1] or from_buffer(float_kind, array)
+        # By id, which stays an array's own: the pointer keeps the array alive.
+        self._pinned: dict[int, Any] = {}
+        pinned = self._pinned.get
+        self.floats: Any = lambda array: pinned(id(array)) or from_buffer(float_kind, array)
         self.bytes: Any = lambda array: from_buffer(byte_kind, array)
         self.ints: Any = lambda array: from_buffer(int_kind, array)
 
     def pin(self, *arrays: np.ndarray[Any, np.dtype[np.float32]]) -> None:
         """Keep arrays and their pointers until ``unpin``: ``floats`` is then a look-up, a third of making one."""
         for array in arrays:
-            self._pinned[id(array)] = (array, self.floats(array))
+            self._pinned[id(array)] = self.floats(array)
 
     def unpin(self, *arrays: np.ndarray[Any, np.dtype[np.float32]]) -> None:
         """Let go of arrays that were pinned; others are left out."""
