@@ -30,6 +30,12 @@ def test_a_divergence_far_from_the_range_is_named(kl: float, top: float) -> None
     assert [text.split()[0] for text in PIPELINE.places(entry(kl, top))] == ["KL"]
 
 
+def test_rows_that_depend_on_their_batch_have_more_room() -> None:
+    apart = entry(0.035, 0.885, width=0.01)
+    assert Expected("w8a8-per-tensor-both", (0.068, 0.14), (0.88, 0.89)).places(apart) == []
+    assert Expected("w8a8-per-tensor", (0.068, 0.14), (0.88, 0.89)).places(apart) != []
+
+
 def test_a_share_far_from_the_range_is_named() -> None:
     assert PIPELINE.places(entry(0.05, 0.5)) == ["same top 0.5 not in 0.84 to 0.93"]
 
