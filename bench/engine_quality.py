@@ -9,8 +9,8 @@ the float back end; all linear weights and the head go through the pipeline. MOD
 The ranges are those of a numpy prototype on other texts of the same length, Gemma 3 270M (Q4_K_M) and SmolLM2 135M
 (Q4_1) together; another text moves a mean KL divergence by about a third, so a range is widened by a factor of 1.5, and
 a share of same tops by 0.04. With one activation scale for a whole tensor the factor is 2: rows then depend on their
-batch, which was 129 rows in the prototype and is at most 64 MB of logits here (64 rows of Gemma; with 129 its KL is 13 %
-larger). A figure is in its range where its 95 % interval touches it.
+batch, which was 129 rows in the prototype and is at most 64 MB of logits here (64 rows of Gemma; with 129 its KL is
+13 % larger). A figure is in its range where its 95 % interval touches it.
 
 Exit status: 0 every figure in its range, 1 one outside, 2 usage, 3 a comparison that failed. All documents go to
 build/bench/engine_quality.json.
