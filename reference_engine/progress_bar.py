@@ -9,6 +9,9 @@ from typing import Any, TextIO
 
 from reports.text import inert
 
+DELAY_S = 0.3
+"""What is done within this time shows no bar."""
+
 
 class Bar:
     """``show(done, total, detail)``; without a terminal it does nothing."""
@@ -37,6 +40,6 @@ def progress_bar(what: str, stream: TextIO, unit: str = "it") -> Iterator[Bar]:
         yield Bar(None)
         return
     with tqdm(
-        total=1, desc=what, unit=unit, unit_scale=unit == "B", file=stream, ascii=True, leave=False, delay=0.3
+        total=1, desc=what, unit=unit, unit_scale=unit == "B", file=stream, ascii=True, leave=False, delay=DELAY_S
     ) as bar:
         yield Bar(bar)
