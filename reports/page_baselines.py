@@ -79,13 +79,7 @@ def _row(row: BaselineRow, report: Record, source: int) -> PublishedRow:
 
 
 def _explained(each: Explanation) -> str:
-    if each.factor is None:
-        share = "effect unknown"
-    elif each.factor[0] == each.factor[1]:
-        share = f"leaves {each.factor[0]:.0%}"
-    else:
-        share = f"leaves {each.factor[0]:.0%} to {each.factor[1]:.0%}"
-    return words(f"{each.condition}: {share} ({each.source})", 400)
+    return words(f"{each.condition}: {each.leaves} ({each.source})", 400)
 
 
 def _anchor(row: BaselineRow, report: Record) -> str:

@@ -29,6 +29,14 @@ class Explanation:
     factor: tuple[float, float] | None
     source: str
 
+    @property
+    def leaves(self) -> str:
+        """The factor in words."""
+        if self.factor is None:
+            return "effect unknown"
+        low, high = self.factor
+        return f"leaves {low:.0%}" if low == high else f"leaves {low:.0%} to {high:.0%}"
+
 
 def explanations(report: dict[str, Any], row: Row, measures: str) -> list[Explanation]:
     """The conditions in ``report`` and ``row`` that can slow what ``measures`` names, the strongest first."""

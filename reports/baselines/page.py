@@ -45,13 +45,7 @@ def baseline_lines(report: dict[str, Any], width: int) -> list[str]:
 def _told(row: BaselineRow, width: int) -> list[str]:
     lines = wrapped(f"{row_words(row.name, row.asked)}: {inert(row.sentence)}.", "    ", width, "  ")
     for each in row.explanations:
-        if each.factor is None:
-            share = "effect unknown"
-        elif each.factor[0] == each.factor[1]:
-            share = f"leaves {each.factor[0]:.0%}"
-        else:
-            share = f"leaves {each.factor[0]:.0%} to {each.factor[1]:.0%}"
-        lines += wrapped(f"{inert(each.condition)}: {share} ({each.source})", "      ", width, "    - ")
+        lines += wrapped(f"{inert(each.condition)}: {each.leaves} ({each.source})", "      ", width, "    - ")
     if not row.valid:
         lines += wrapped(f"not valid here: {inert('; '.join(row.reasons), 200)}", "      ", width, "    - ")
     return lines

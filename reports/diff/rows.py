@@ -146,6 +146,8 @@ def _unfit(old: Row, new: Row) -> str | None:
             return f"no samples {side}"
         if isinstance((row.get("evidence") or {}).get("derived_from"), (str, list, dict)):
             return FROM_OTHERS
+        if row.get("checked") == "not":
+            return f"nobody compared the output {side}"
         if not validity.get("valid"):
             reasons = "; ".join(str(reason) for reason in validity.get("reasons") or ["no reason was given"])
             return f"measured under bad conditions {side}: {reasons}"

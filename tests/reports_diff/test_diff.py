@@ -68,6 +68,15 @@ def test_a_row_measured_under_bad_conditions_is_never_called_changed() -> None:
         assert not difference.severity_rose
 
 
+def test_a_number_whose_output_nobody_compared_is_not_judged() -> None:
+    index = timed_rows()[0]
+    before, after = noisy(1, noise=0.001), noisy(2, noise=0.001, lower=index, by=0.5)
+    after["measurements"][index]["checked"] = "not"
+    row = compare(before, after).rows[index]
+    assert row.word == "not judged"
+    assert "nobody compared" in str(row.why)
+
+
 def test_a_result_that_is_right_no_more_is_told_whatever_the_conditions(tmp_path: Path) -> None:
     before, after = noisy(1), noisy(2)
     index = timed_rows()[1]
