@@ -259,7 +259,7 @@ def test_a_terminal_gets_no_control_characters_of_a_model_and_a_pipe_gets_all(
 def test_help_needs_neither_numpy_nor_the_kernels() -> None:
     """A usage error must not cost the time of loading what only a run needs."""
     code = (
-        "import sys\nfrom reference_engine.__main__ import _parser\n_parser([])\n"
+        "import sys\nfrom reference_engine.__main__ import COMMAND_LINE\nCOMMAND_LINE.parser([])\n"
         "print(sorted(m for m in ('numpy', 'cffi', 'tqdm', 'tokenizers', 'gguf', 'jinja2') if m in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
