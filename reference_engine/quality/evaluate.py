@@ -116,11 +116,6 @@ def evaluate(
     return outcomes
 
 
-def surprises(model: Model, text: Text, progress: Progress | None = None) -> RowMeasures:
-    """A model against itself: its own surprises, for a text of which nothing else is compared."""
-    return evaluate([("", model), ("", model)], text, progress=progress)[1].rows
-
-
 def noise_floor(model: Model, chunk: Sequence[int], seed: int = 1) -> Floor:
     """The model against itself on one chunk: shaken norms, and token by token."""
     ops = model.ops
