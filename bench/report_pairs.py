@@ -24,12 +24,14 @@ TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP))  # this is run as a script too
 
 from bench.small_set import FAST, NO_CLIFF  # noqa: E402
+from bench.steady_runs import TIMING, TYPES, quiet_runs, slower  # noqa: E402
 from probes.library_choice import mock_environment  # noqa: E402
 from probes.measure import measure  # noqa: E402
 from probes.measurements import Setting  # noqa: E402
 from reports.build import ReportSink  # noqa: E402
 from reports.diff import compare  # noqa: E402
 from reports.diff.page import row_words  # noqa: E402
+from reports.diff.rows import compare_rows  # noqa: E402
 from reports.events import Emitter, RunEnded, RunStarted  # noqa: E402
 
 SETTING = Setting(simulated=True, cores=3, rated_tops=6.0)
@@ -39,6 +41,7 @@ HEADER: dict[str, Any] = {
     "tool": {"name": "rknpu-kit", "version": "0", "git_commit": None},
     "run": {"level": "medium", "seed": 0, "library": None},
 }
+PATIENCE_S = 120.0
 Governs = Callable[[dict[str, Any], str], bool]
 
 PARAMETERS: tuple[tuple[str, float, Governs], ...] = (
@@ -111,7 +114,7 @@ def main() -> int:
         if word == "valid rows":
             share = quiet / max(len(differences), 1)
             shown = judged > 0
-    missed = sum(_one_lower(*each, options.rounds) for each in PARAMETERS)
+    missed = sum(_one_lower(*each, options.rounds) for each in PARAMETERS) + _steady(options.runs)
     if not shown:
         print("Nothing was shown: other processes kept this machine too busy for a row to be valid.")
         return 1 if missed else 3
@@ -137,6 +140,26 @@ def _one_lower(name: str, value: float, governs: Governs, rounds: int) -> int:
             f"{name} 10 % lower, {word}: found {found}, missed {missed}, not judged {unjudged}, others changed {others}"
         )
         wrong += missed + others if word == "valid rows" else 0
+    return wrong
+
+
+def _steady(count: int) -> int:
+    """The same with runs that mostly wait: how many pairs show what they should not, or miss what they should show."""
+    runs = list(itertools.islice(quiet_runs(TIMING, 1, PATIENCE_S), count))
+    pairs = [compare_rows(before, after) for before, after in itertools.combinations(runs, 2)]
+    wrong = sum(any(row.changed for row in rows) for rows in pairs)
+    judged = sum(row.ratio is not None for rows in pairs for row in rows)
+    print(f"steady runs: {len(pairs) - wrong} of {len(pairs)} pairs say no change, {judged} rows judged")
+    for which, type_name in TYPES.items():
+        lower = list(itertools.islice(quiet_runs(slower(which), 1000, PATIENCE_S), 3))
+        rows = [row for before in runs for after in lower for row in compare_rows(before, after)]
+        found = sum(row.word == "slower" for row in rows if row.parameters["type_name"] == type_name)
+        others = sum(row.changed for row in rows if row.parameters["type_name"] != type_name)
+        tried = len(runs) * len(lower)
+        print(
+            f"steady runs, rate of {type_name} 10 % lower: found in {found} of {tried} pairs, others changed {others}"
+        )
+        wrong += tried - found + others
     return wrong
 
 
