@@ -16,10 +16,11 @@ def transform_rows(rows: F32, signs: NDArray[np.int8], k_op: int, block: int) ->
     work = np.zeros((n, k_op), np.float32)
     np.multiply(rows, signs[:k].astype(np.float32), out=work[:, :k])
     distance = 1
-    while distance < block:
-        pairs = work.reshape(n, k_op // (2 * distance), 2, distance)
-        total = pairs[:, :, 0] + pairs[:, :, 1]
-        pairs[:, :, 1] = pairs[:, :, 0] - pairs[:, :, 1]
-        pairs[:, :, 0] = total
-        distance *= 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        while distance < block:
+            pairs = work.reshape(n, k_op // (2 * distance), 2, distance)
+            total = pairs[:, :, 0] + pairs[:, :, 1]
+            pairs[:, :, 1] = pairs[:, :, 0] - pairs[:, :, 1]
+            pairs[:, :, 0] = total
+            distance *= 2
     return work

@@ -113,7 +113,10 @@ class LinearGroup(Protocol):
 
 
 class Backend(Protocol):
-    """Makes :class:`Linear` objects of tensors. ``name`` as :func:`make_backend` reads it."""
+    """Makes :class:`Linear` objects of tensors. ``name`` as :func:`make_backend` reads it.
+
+    One call at a time: the objects of a back end share scratch space. ``threads`` is how many threads a call may use.
+    """
 
     name: str
     kernels: KernelLibrary | None

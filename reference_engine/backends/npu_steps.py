@@ -32,8 +32,7 @@ def prepare_a(weight: NpuWeight, x: F32, counter: Counter) -> list[PreparedA]:
     if not finite.all():
         raise NonFinite(weight.name, "activation", int(np.argmin(finite)))
     if weight.signs is not None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            x = transform_rows(x, weight.signs, weight.k_op, weight.divisor)
+        x = transform_rows(x, weight.signs, weight.k_op, weight.divisor)
     prepared = []
     for segment in weight.activations:
         part = x[:, segment.k0 : segment.k1]
@@ -41,7 +40,8 @@ def prepare_a(weight: NpuWeight, x: F32, counter: Counter) -> list[PreparedA]:
             with np.errstate(over="ignore"):
                 prepared.append(PreparedA(part.astype(np.float16), np.ones(x.shape[0], np.float32)))
             continue
-        folded = part if segment.fold is None else part * segment.fold
+        with np.errstate(over="ignore"):
+            folded = part if segment.fold is None else part * segment.fold
         quantized, scale = quantize_activations(folded, weight.pipeline)
         prepared.append(PreparedA(quantized.q, scale))
         counter.values += (0, 0, quantized.q.size, quantized.rim, quantized.clipped)
