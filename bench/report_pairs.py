@@ -116,7 +116,7 @@ def main() -> int:
             shown = judged > 0
     missed = sum(_one_lower(*each, options.rounds) for each in PARAMETERS) + _steady(options.runs)
     if not shown:
-        print("Nothing was shown: other processes kept this machine too busy for a row to be valid.")
+        print("Of the small set nothing was shown: other processes kept this machine too busy for a row to be valid.")
         return 1 if missed else 3
     return 1 if share < 0.95 or missed else 0
 
