@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a check gets to work with, and the words in which it ends."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from c_probes.librknnrt import Librknnrt, Matmul, RknnError
+from conformance.oracles_compare import CANARY
+from conformance.profile import Expectation, Profile
+
+LEVELS = ("quick", "medium", "long")
+
+
+class Wrong(AssertionError):
+    """The runtime gave a wrong answer; the message says which."""
+
+
+class NotServed(Exception):
+    """The runtime does not offer what the check is about, and is not expected to. No failure."""
+
+
+@dataclass
+class Bench:
+    """The opened library, the profile of this SoC and runtime, and the seed.
+
+    ``unexpected`` collects what worked although the profile says that it does not; ``known`` the refusals it names.
+    """
+
+    library: Librknnrt
+    profile: Profile | None
+    level: str
+    seed: int
+    check: str
+    unexpected: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.random = np.random.default_rng([self.seed, zlib.crc32(self.check.encode())])
+
+    def pick(self, quick: Any, medium: Any, long: Any = None) -> Any:
+        """The value for this run's level."""
+        return {"quick": quick, "medium": medium, "long": medium if long is None else long}[self.level]
+
+    def matmul(self, M: int, K: int, N: int, type: int, **options: Any) -> Matmul:
+        """A context whose C holds the canary."""
+        made = self.library.matmul(M, K, N, type, **options)
+        made.C.view(np.uint8)[...] = CANARY
+        return made
+
+    def offers(self, type: int) -> bool:
+        """Whether the runtime takes a matmul type, by trying. Raises :class:`Wrong` where the profile expects it."""
+        expected = self.expected("type", type)
+        try:
+            self.library.matmul(2, 64, 64, type).close()
+        except RknnError as error:
+            if expected is not None and expected.expect == "accepted":
+                raise Wrong(
+                    f"matmul type {type} is refused, but {self.where} takes it ({expected.source}): {error}"
+                ) from error
+            return False
+        if expected is not None and expected.expect == "refused":
+            self.note_unexpected(f"matmul type {type} is accepted", expected)
+        return True
+
+    def needs(self, *types: int) -> list[int]:
+        """Those of the types that the runtime takes; :class:`NotServed` when it takes none."""
+        taken = [int(type) for type in types if self.offers(int(type))]
+        if not taken:
+            raise NotServed(f"{self.where} takes none of the matmul types {', '.join(map(str, types))}")
+        return taken
+
+    def expected(self, what: str, value: int) -> Expectation | None:
+        """The profile's word on one thing, None where it has none."""
+        return None if self.profile is None else self.profile.find(what, value)
+
+    def note_unexpected(self, what: str, expected: Expectation) -> None:
+        """Keeps an unexpected pass: the profile's source says something else than this runtime does."""
+        text = f"{what}, although it is known as refused ({expected.source})"
+        if text not in self.unexpected:
+            self.unexpected.append(text)
+
+    @property
+    def where(self) -> str:
+        """The SoC and runtime in words."""
+        return "this runtime" if self.profile is None else f"{self.profile.soc} with runtime {self.profile.runtime}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its name, what it does, and how long it may take at level quick, in seconds."""
+
+    name: str
+    function: Callable[[Bench], str]
+    deadline_s: float = 60.0
+
+    @property
+    def purpose(self) -> str:
+        """First paragraph of the docstring on one line."""
+        return " ".join((self.function.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def right(sentence: str | None, what: str) -> None:
+    """Raises :class:`Wrong` for a difference, named by what was computed."""
+    if sentence is not None:
+        raise Wrong(f"{what}: {sentence}")

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several contexts at once: cores, threads, and how many a process can hold."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+
+import numpy as np
+
+from c_probes.librknnrt import MatmulType, RknnError
+from conformance.bench import Bench, NotServed, Wrong, right
+from conformance.oracles import exact_product, random_int8
+from conformance.oracles_compare import difference
+from conformance.runtime.products import Array, multiply
+
+INT8 = MatmulType.INT8_MM_INT8_TO_INT32
+
+
+def core_masks(bench: Bench) -> str:
+    """Each core can be asked for; a mask of several cores is refused, or else really is served by several.
+
+    Masks 3 and 7 return -1 and log a fall-back to one core (rknn-toolkit2 issues 7 and 253, rknpu2 issue 105): a
+    return of 0 with that log line is a lie.
+    """
+    bench.needs(INT8)
+    cores = bench.profile.cores if bench.profile is not None else 3
+    if cores < 2:
+        raise NotServed(f"{bench.where} has one core")
+    a, b = random_int8(bench.random, (4, 64), 0), random_int8(bench.random, (64, 64), 1)
+    for mask in [1 << core for core in range(cores)]:
+        with bench.matmul(4, 64, 64, INT8, core_mask=mask) as matmul:
+            right(difference(exact_product(a, b), multiply(matmul, a, b)), f"core mask {mask}")
+    for mask in (3, 7)[: cores - 1]:
+        expected = bench.expected("core_mask", mask)
+        with bench.matmul(4, 64, 64, INT8) as matmul:
+            try:
+                log = matmul.set_core_mask(mask)
+            except RknnError as error:
+                if expected is None or expected.code in (None, error.code):
+                    continue
+                raise Wrong(f"core mask {mask} is refused with {error.code}, known is {expected.code}") from error
+            told = next((line for line in log.lines if "fall" in line.lower() and "auto" in line.lower()), None)
+            if told is not None:
+                raise Wrong(f"core mask {mask} returned 0, but the mask is ignored: the library said {told!r}")
+            if expected is not None:
+                bench.note_unexpected(f"core mask {mask} is accepted", expected)
+            right(difference(exact_product(a, b), multiply(matmul, a, b)), f"core mask {mask}")
+    return f"{cores} cores right one by one, masks of several cores refused or served"
+
+
+def n_split(bench: Bench) -> str:
+    """N cut over the cores, one context and one thread each, gives the columns of the whole, in their places.
+
+    The way to use several cores (user guide); slices that change places are a fault of engines.
+    """
+    bench.needs(INT8)
+    cores = bench.profile.cores if bench.profile is not None else 2
+    if cores < 2:
+        raise NotServed(f"{bench.where} has one core")
+    M, K, part = 5, 128, 96
+    a, b = random_int8(bench.random, (M, K), 0), random_int8(bench.random, (K, part * cores), 1)
+    slices = [np.ascontiguousarray(b[:, part * i : part * (i + 1)]) for i in range(cores)]
+    with ExitStack() as stack:
+        matmuls = [stack.enter_context(bench.matmul(M, K, part, INT8, core_mask=1 << i)) for i in range(cores)]
+        for matmul, piece in zip(matmuls, slices, strict=True):
+            matmul.load(A=a, B=piece)
+            matmul.bind("C")
+        _together([lambda m=matmul: m.run(capture=False) for matmul in matmuls])
+        got = np.concatenate([matmul.result() for matmul in matmuls], axis=1)
+    right(difference(exact_product(a, b), got), f"N={part * cores} over {cores} cores, M={M} K={K}")
+    return f"N={part * cores} cut over {cores} cores equals the whole"
+
+
+def concurrency(bench: Bench) -> str:
+    """Contexts in threads of their own, each with its own data, all give their own product in every round.
+
+    Wrong answers under several threads were reported for memory views and for drivers before 0.9.8.
+    """
+    bench.needs(INT8)
+    count, rounds = 4, bench.pick(3, 20, 200)
+    M, K, N = 8, 256, 64
+    wrong: list[str] = []
+    with ExitStack() as stack:
+        matmuls = [stack.enter_context(bench.matmul(M, K, N, INT8)) for _ in range(count)]
+        data: list[tuple[Array, Array]] = []
+        for turn in range(rounds):
+            data = [(random_int8(bench.random, (M, K), 0), random_int8(bench.random, (K, N), 1)) for _ in range(count)]
+            for matmul, (a, b) in zip(matmuls, data, strict=True):
+                matmul.load(A=a, B=b)
+                matmul.bind("C")
+            _together([lambda m=matmul: m.run(capture=False) for matmul in matmuls])
+            for index, (matmul, (a, b)) in enumerate(zip(matmuls, data, strict=True)):
+                others = {
+                    f"it is the product of context {other}": exact_product(*pair)
+                    for other, pair in enumerate(data)
+                    if other != index
+                }
+                found = difference(exact_product(a, b), matmul.result(), others)
+                if found:
+                    wrong.append(f"context {index} of {count}, round {turn + 1}: {found}")
+    if wrong:
+        raise Wrong(f"{len(wrong)} of {count * rounds} concurrent products are wrong; {wrong[0]}")
+    return f"{count} contexts in threads, distinct data, {rounds} rounds"
+
+
+def many_contexts(bench: Bench) -> str:
+    """A process can hold a dozen contexts at once, and as many again after destroying them.
+
+    About 150 is where boards stop (community report, 2.3.2); a leak of handles stops far earlier.
+    """
+    bench.needs(INT8)
+    count = bench.pick(12, 48, 100)
+    a, b = random_int8(bench.random, (1, 64), 0), random_int8(bench.random, (64, 64), 1)
+    for turn in range(2):
+        with ExitStack() as stack:
+            for index in range(count):
+                try:
+                    matmul = stack.enter_context(bench.matmul(1, 64, 64, INT8))
+                except RknnError as error:
+                    held = "held at once" if turn == 0 else "made after as many had been destroyed"
+                    raise Wrong(f"only {index} of {count} contexts could be {held}: {error}") from error
+            right(difference(exact_product(a, b), multiply(matmul, a, b)), f"the last of {count} contexts")
+    return f"{count} contexts held at once, twice"
+
+
+def _together(calls: list[object]) -> None:
+    """Calls all in threads of their own, starting at once; raises the first error."""
+    barrier = threading.Barrier(len(calls))
+    errors: list[BaseException] = []
+
+    def body(call: object) -> None:
+        barrier.wait(30)
+        try:
+            call()  # type: ignore[operator]
+        except RknnError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=body, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
