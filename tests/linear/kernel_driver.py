@@ -15,17 +15,25 @@ PARTS = ("path", "pool", "dequant", "linear")
 SOURCE = Path(__file__).with_name("driver.c")
 
 
-def build_driver(build: Path, cc: str = "cc", flags: str = "", kernels: Path = KERNELS) -> Path:
+def build_driver(
+    build: Path,
+    cc: str = "cc",
+    flags: str = "",
+    kernels: Path = KERNELS,
+    *,
+    parts: Sequence[str] = PARTS,
+    source: Path = SOURCE,
+) -> Path:
     """Library and driver in ``build``; returns the driver, which finds the library beside it."""
     driver = build / "engine" / "driver"
     if driver.exists():
         return driver
-    sources = [str(file) for name in PARTS for file in sorted((kernels / "src").glob(f"{name}*.c"))]
+    sources = [str(file) for name in parts for file in sorted((kernels / "src").glob(f"{name}*.c"))]
     make = ["make", "-s", "-j2", "-C", str(kernels), f"BUILD={build}", f"CC={cc}", f"CFLAGS_EXTRA={flags}"]
     make.append(f"SOURCES={' '.join(sources)}")
     compile_it = [
         *cc.split(), "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", *flags.split(), f"-I{kernels / 'include'}",
-        str(SOURCE), f"-L{build / 'engine'}", "-lengine_kernels", "-Wl,-rpath,$ORIGIN", "-o", str(driver),
+        str(source), f"-L{build / 'engine'}", "-lengine_kernels", "-Wl,-rpath,$ORIGIN", "-o", str(driver),
     ]  # fmt: skip
     for command in (make, compile_it):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
