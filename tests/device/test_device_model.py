@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +16,12 @@ from reference_engine.backends.presets import parse_pipeline
 from reference_engine.gguf_tensor import GgufTensor
 from reference_engine.kernels.library import KernelLibrary
 from reference_engine.model import Model
-from reference_engine.model_cache import find_model
 from reference_engine.npu_plan import plan
 from tests.device.conftest import MakeDevice
 from tests.device.rows import bits
 from tests.gguf import crafted_gguf as craft
 from tests.gguf.random_models import ARCHITECTURES, OPTIONS, Recipe
+from tests.real_model import need_model
 
 TOKENS = [3, 1, 4, 1, 5, 9, 2, 6]
 NPU_PRESETS = ["w8a8-segment", "w8a8-hadamard", "w8a8-hadamard-rank-one", "w4a4-hadamard-padded", "w16a16"]
@@ -111,11 +110,7 @@ def test_float_and_npu_weights_are_those_of_the_plan(
 
 @pytest.mark.model
 def test_smollm2_on_the_device_is_the_emulation_bit_for_bit(device: MakeDevice, kernels: KernelLibrary) -> None:
-    path = find_model("smollm2")
-    if path is None:
-        if os.environ.get("CI"):
-            pytest.fail("make model was not run")
-        pytest.skip("make model brings the model")
+    path = need_model()
     tokens = [504, 3575, 282, 4649, 314, 7042]
     text = "w8a8-per-channel"
     with Model.load(path, make_backend(f"npu:{text}", threads=2, kernels=kernels), n_ctx=64, threads=2) as model:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from reference_engine.backends import make_backend
 from reference_engine.gguf_file import open_gguf
 from reference_engine.kernels.library import load_library
 from reference_engine.model import Model
-from reference_engine.model_cache import find_model
+from tests.real_model import need_model
 
 pytestmark = pytest.mark.model
 ROOT = Path(__file__).parents[2]
@@ -28,12 +27,7 @@ PARIS = 7042
 
 @pytest.fixture(scope="module")
 def path() -> Path:
-    found = find_model("smollm2")
-    if found is None:
-        if os.environ.get("CI"):
-            pytest.fail("the model is not there: make model was not run")
-        pytest.skip("make model brings the model")
-    return found
+    return need_model()
 
 
 @pytest.fixture(scope="module", params=["float", "npu:w8a8-per-channel"])

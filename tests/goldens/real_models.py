@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from reference_engine.backends import make_backend
 from reference_engine.model import KvOptions, Model
-from reference_engine.model_cache import MODELS, find_model
+from reference_engine.model_cache import MODELS
 from tests.goldens.golden_file import F32, sample
+from tests.real_model import need_model
 
 PIECE = 128
 """Tokens whose logits are held at a time: those of a whole text can be larger than the model."""
@@ -24,9 +24,7 @@ PIECE = 128
 @contextmanager
 def real_model(name: str, golden: dict[str, Any], *, gelu_half_table: bool = False) -> Iterator[Model]:
     """The fetched model with the float back end and a KV cache in f32; the test is skipped where it was not fetched."""
-    path = find_model(name)
-    if path is None:
-        pytest.skip(f"{MODELS[name].file} is not there: make model brings it")
+    path = need_model(name)
     assert MODELS[name].sha256 == golden["model_sha256"]
     backend = make_backend("float", threads=2)
     kv = KvOptions("f32", "f32")

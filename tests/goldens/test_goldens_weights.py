@@ -11,8 +11,8 @@ import pytest
 from reference_engine.backends import dequantize_rows
 from reference_engine.gguf_file import open_gguf
 from reference_engine.kernels.library import load_library
-from reference_engine.model_cache import MODELS, find_model
 from tests.goldens.golden_file import read_golden
+from tests.real_model import need_model
 
 pytestmark = pytest.mark.model
 
@@ -28,9 +28,7 @@ def test_the_goldens_hold_every_quantised_type_of_both_files() -> None:
 @pytest.mark.parametrize("with_kernels", [True, False], ids=["C", "numpy"])
 @pytest.mark.parametrize(("name", "tensor"), CASES)
 def test_rows_have_the_bits_of_the_converted_file(name: str, tensor: str, with_kernels: bool) -> None:
-    path = find_model(name)
-    if path is None:
-        pytest.skip(f"{MODELS[name].file} is not there: make model brings it")
+    path = need_model(name)
     kernels = load_library() if with_kernels else None
     if with_kernels and kernels is None:
         pytest.skip("the kernels are not built")

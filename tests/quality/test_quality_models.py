@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from reference_engine.backends import make_backend
 from reference_engine.commands.compare import backend_list, kv_list
 from reference_engine.gguf_file import open_gguf
 from reference_engine.model import KvOptions, Model
-from reference_engine.model_cache import find_model
 from reference_engine.quality import evaluate as evaluating
 from reference_engine.quality.evaluate import Text, cut, evaluate, noise_floor
 from reference_engine.quality.kv import KvTask, compare_kv
@@ -28,6 +26,7 @@ from reference_engine.tokenizer import load_tokenizer
 from tests.gguf import crafted_gguf as craft
 from tests.gguf.random_models import Recipe
 from tests.quality.conftest import Load
+from tests.real_model import need_model
 
 TOKENS = [int(value) for value in np.random.default_rng(3).integers(0, 200, 90)]
 PROSE = Path(__file__).with_name("prose.txt")
@@ -169,11 +168,7 @@ RANGES = {
 
 @pytest.mark.model
 def test_pipelines_cost_what_was_measured_beforehand() -> None:
-    path = find_model("smollm2")
-    if path is None:
-        if os.environ.get("CI"):
-            pytest.fail("make model was not run")
-        pytest.skip("make model brings the model")
+    path = need_model()
     tokenizer_file = open_gguf(path)
     tokens = load_tokenizer(tokenizer_file).encode(PROSE.read_text("utf-8"))[:160]
     tokenizer_file.close()

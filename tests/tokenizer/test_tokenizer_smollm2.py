@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from reference_engine.gguf_file import open_gguf
-from reference_engine.model_cache import MODELS, find_model
+from reference_engine.model_cache import MODELS
 from reference_engine.tokenizer import Tokenizer, load_tokenizer
+from tests.real_model import need_model
 
 pytestmark = pytest.mark.model
 
@@ -23,9 +24,7 @@ VECTORS: dict[str, Any] = json.loads(Path(__file__).with_name("smollm2_vectors.j
 
 @pytest.fixture(scope="module")
 def smollm2() -> Iterator[Tokenizer]:
-    path = find_model("smollm2")
-    if path is None:
-        pytest.skip(f"{MODELS['smollm2'].file} is not there: make model brings it")
+    path = need_model()
     assert MODELS["smollm2"].sha256 == VECTORS["model_sha256"]
     with open_gguf(path) as model:
         yield load_tokenizer(model)
@@ -60,8 +59,7 @@ def test_its_chat_template_frames_each_turn(smollm2: Tokenizer) -> None:
 
 
 def test_the_tokenizer_is_there_in_a_moment(smollm2: Tokenizer) -> None:
-    path = find_model("smollm2")
-    assert path is not None
+    path = need_model()
     began = time.monotonic()
     with open_gguf(path, header_only=True) as model:
         assert len(load_tokenizer(model)) == len(smollm2)
