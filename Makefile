@@ -95,7 +95,7 @@ test-arm: $(DEV)
 test-browser: $(DEV) build
 	@cd $(TOP) && $(PY) -m pytest -m browser $(ARGS)
 
-bench: $(READY) build
+bench: $(DEV) build
 	@cd $(TOP) && for script in bench/[a-z]*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
 $(READY): pyproject.toml | have-venv
