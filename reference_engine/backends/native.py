@@ -206,6 +206,7 @@ class FusedCall:
         self._weights = kernels.ffi.new("ek_weight *[]", [weight.native.handle for weight in weights])
         self._counters = kernels.ffi.new("int64_t *[]", [kernels.pointer(counter.values) for counter in counters])
         self._outs = kernels.ffi.new("float *[]", self._count)
+        self._x, self._rows = kernels.ffi.NULL, 0
         self._keep = (tuple(weights), tuple(counters))
 
     def __call__(self, x: F32, outs: Sequence[F32]) -> None:
@@ -214,6 +215,13 @@ class FusedCall:
         held = [floats(out) for out in outs]
         for i, pointer in enumerate(held):
             pointers[i] = pointer
-        code = self._call(self._weights, pointers, self._counters, self._count, floats(x), x.shape[0], self._threads)
+        self._x, self._rows = floats(x), x.shape[0]
+        self.again()
+
+    def again(self) -> None:
+        """The call before once more, on what its arrays hold by now."""
+        code = self._call(
+            self._weights, self._outs, self._counters, self._count, self._x, self._rows, self._threads
+        )  # fmt: skip
         if code != -1:
             check(code, self._names[0], "activation")

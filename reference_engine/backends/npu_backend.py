@@ -7,7 +7,8 @@ A matmul has three phases, each a method of :class:`NpuBackend` that another bac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from reference_engine.kernels.library import KernelLibrary
 
 
+def _nothing() -> None:
+    """What a reference gives before there is one."""
+
+
 class NpuLinear:
     """One weight in one pipeline."""
 
@@ -38,13 +43,22 @@ class NpuLinear:
         self.name, self.n_in, self.n_out = weight.name, weight.n_in, weight.n_out
         self.where = backend.where
         self._fused = FusedCall([weight], [counter], backend.threads) if backend.fuses(weight) else None
+        # Weak: of a large batch the head's result may be larger than the model.
+        self._last_x: F32 | None = None
+        self._last_out: Callable[[], F32 | None] = _nothing
 
     def __call__(self, x: F32, out: F32 | None = None) -> F32:
         """x [M, K] -> [M, N]. NonFinite for NaN or infinity in x."""
+        fused, known = self._fused, x is self._last_x and out is not None and self._last_out() is out
+        if known and fused is not None and out is not None and self._backend.observer is None:
+            # The scratch arrays of the token before: checked then, and their pointers are known.
+            fused.again()
+            return out
         check_input(self.name, x, self.n_in)
         y = result_array(self.name, out, x.shape[0], self.n_out)
-        if self._fused is not None and self._backend.observer is None:
-            self._fused(x, (y,))
+        if fused is not None and self._backend.observer is None:
+            fused(x, (y,))
+            self._last_x, self._last_out = x, weakref.ref(y)
         else:
             self._backend.multiply(self.weight, x, y, self.counter)
         return y
@@ -57,9 +71,14 @@ class NpuGroup:
         self.members: tuple[Linear, ...] = tuple(members)
         self._backend, self._fused, self._first = backend, fused, members[0]
         self._shapes = [(member.name, member.n_out) for member in members]
+        self._last: tuple[F32, tuple[F32, ...]] | tuple[None, None] = (None, None)
+        self._last_ys: tuple[F32, ...] = ()
 
     def __call__(self, x: F32, outs: Sequence[F32] | None = None) -> tuple[F32, ...]:
         """x [M, K] -> one [M, N] per member, into ``outs`` where given. NonFinite for NaN or infinity in x."""
+        if x is self._last[0] and outs is self._last[1] and self._backend.observer is None:
+            self._fused.again()
+            return self._last_ys
         given = outs or (None,) * len(self.members)
         if self._backend.observer is not None:
             return tuple(member(x, out) for member, out in zip(self.members, given, strict=True))
@@ -67,6 +86,8 @@ class NpuGroup:
         m = x.shape[0]
         ys = tuple([result_array(name, out, m, n) for (name, n), out in zip(self._shapes, given, strict=True)])
         self._fused(x, ys)
+        if isinstance(outs, tuple):  # which stays as it is
+            self._last, self._last_ys = (x, outs), ys
         return ys
 
 
