@@ -13,6 +13,7 @@ import pytest
 from tests.engine_arm.arm_system import AARCH64, ARMHF, Machine, NoSystem, build_kernels, prepare
 from tests.gguf import crafted_gguf as craft
 from tests.gguf.random_models import ARCHITECTURES, Recipe
+from tests.hybrids.random_files import gemma4, qwen35
 from tests.mock.mock_client import BUILD, ROOT
 
 # One of each architecture with quantised weights, and one of each with what else its files may have, in f32.
@@ -27,12 +28,14 @@ OPTIONS = {
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ``<architecture>.gguf`` in Q8_0 and ``<architecture>-f32.gguf`` in F32."""
+    """A folder with ``<architecture>.gguf`` in Q8_0 and ``<architecture>-f32.gguf`` in F32, and two hybrids in F32."""
     folder = tmp_path_factory.mktemp("models")
     for name in ARCHITECTURES:
         (folder / f"{name}.gguf").write_bytes(Recipe(name, kind=craft.GGML_Q8_0).file())
         options = frozenset(OPTIONS[name])
         (folder / f"{name}-f32.gguf").write_bytes(Recipe(name, options, layers=2 if name != "gemma3" else 0).file())
+    for name, written in (("gemma4", gemma4("shared")), ("qwen35", qwen35())):
+        (folder / f"{name}.gguf").write_bytes(written.file())
     return folder
 
 

@@ -37,9 +37,13 @@ EVERY_PIPELINE = [
 ]
 EVERY_CACHE = [f"gemma3|float|{kv}|full" for kv in ("f32", "q8_0", "q4_0")]
 FLASH = ["llama|float|f16|flash", "llama|float|q4_0|flash", "gemma2-f32|npu:w8a8-per-channel|q8_0|flash"]
-CASES = [*EVERY_ARCHITECTURE, *EVERY_PIPELINE, *EVERY_CACHE, *FLASH]
+HYBRIDS = [
+    f"{name}|{backend}|f16|full" for name in ("gemma4", "qwen35") for backend in ("float", "npu:w8a8-per-channel")
+]
+CASES = [*EVERY_ARCHITECTURE, *HYBRIDS, *EVERY_PIPELINE, *EVERY_CACHE, *FLASH]
 BY_NUMPY = [
     "llama-f32|float|f16|full",
+    "qwen35|float|f16|full",
     "gemma2-f32|npu:w8a8-per-channel|f16|full",
     "gemma3-f32|float|q8_0|full",
     "qwen2-f32|npu:w16a16|f32|full",
