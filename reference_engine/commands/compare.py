@@ -31,13 +31,16 @@ if TYPE_CHECKING:
 HELP = "what a back end or a KV cache type costs a model in quality"
 CHUNK_TOKENS = 512
 DEFAULT_BACKENDS = "float,npu:w8a8-per-channel"
+_IDS = "tokens:"
 _BETWEEN = re.compile(r",(?=(?:float|npu|device)(?::|,|$))")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a GGUF file, or the name of a fetched model")
-    parser.add_argument("text", nargs="?", type=Path, metavar="TEXTFILE", help="the text; - is standard input")
-    parser.add_argument("--tokens", type=token_ids, metavar="IDS", help="token ids in place of a text, such as 1,2,3")
+    # Not optional: argparse before 3.12.7 would not find it behind an option then.
+    parser.add_argument(
+        "text", metavar="TEXTFILE", help="the text; - is standard input, tokens:1,2,3 are token ids in place of a text"
+    )
     parser.add_argument(
         "--backends",
         type=backend_list,
@@ -123,8 +126,6 @@ def run(values: argparse.Namespace) -> int:
 
 
 def _check(values: argparse.Namespace) -> None:
-    if (values.text is None) == (values.tokens is None):
-        raise UsageError("compare needs a text file or --tokens, and not both")
     for name, least in (("ctx", 3), ("skip", 0), ("judged", 2), ("chunks", 1)):
         given = getattr(values, name)
         if given is not None and given < least:
@@ -135,11 +136,14 @@ def _check(values: argparse.Namespace) -> None:
 
 def _tokens(values: argparse.Namespace) -> tuple[list[int], int | None]:
     """The text's tokens, and the token that begins each chunk, where the model has one."""
-    if values.tokens is not None:
-        return list(values.tokens), None
+    if values.text.startswith(_IDS):
+        try:
+            return token_ids(values.text[len(_IDS) :]), None
+        except argparse.ArgumentTypeError as error:
+            raise UsageError(f"{values.text}: {error}") from error
     from reference_engine.tokenizer import TokenizerError, load_tokenizer  # noqa: PLC0415  not needed for token ids
 
-    text = read_text(values.text)
+    text = read_text(Path(values.text))
     with open_model_file(values.model) as file:
         tokenizer = load_tokenizer(file)
         try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
+from reference_engine.commands.options import model_path
 from reference_engine.errors import UsageError
 from reference_engine.gguf_errors import LARGE, UNREADABLE, Limits
 from reference_engine.gguf_inspect import Inspection, inspect
@@ -19,7 +19,9 @@ HELP = "what is in a model file, and what is wrong with it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a GGUF file; of a split model, any part")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a GGUF file (any part of a split one), or the name of a fetched model"
+    )
     parser.add_argument("--json", action="store_true", help="the same as one JSON document")
     parser.add_argument(
         "--header-only", action="store_true", help="do not ask for the tensor data: the start of the file is enough"
@@ -45,7 +47,7 @@ def run(values: argparse.Namespace) -> int:
     limits = LARGE if values.large else Limits()
     try:
         result = inspect(
-            values.model,
+            model_path(values.model),
             header_only=values.header_only,
             sha256=values.sha256,
             limits=limits,

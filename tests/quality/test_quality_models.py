@@ -202,7 +202,7 @@ def compare(model_file: Path, capsys: pytest.CaptureFixture[str]) -> Compare:
 
 def test_the_document_of_a_comparison(compare: Compare) -> None:
     code, document = compare(
-        "--tokens", IDS, "--backends", "float,npu:w8a8-segment,cores=2,npu:w4a4", "--ctx", "45", "--json"
+        f"tokens:{IDS}", "--backends", "float,npu:w8a8-segment,cores=2,npu:w4a4", "--ctx", "45", "--json"
     )
     assert code == 0
     assert document["text"] == {"tokens": 90, "chunks": 2, "skip": 0, "rows": 90}
@@ -223,7 +223,7 @@ def test_the_document_of_a_comparison(compare: Compare) -> None:
 
 
 def test_the_page_names_what_it_compared(compare: Compare) -> None:
-    code, page = compare("--tokens", IDS, "--backends", "float,npu:w8a8-per-channel", "--ctx", "90")
+    code, page = compare(f"tokens:{IDS}", "--backends", "float,npu:w8a8-per-channel", "--ctx", "90")
     assert code == 0
     for words in (
         "Reference float: perplexity",
@@ -239,7 +239,7 @@ def test_integers_of_emulation_and_device_are_held_against_each_other(
     compare: Compare, mock_library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backends = f"npu:w8a8-per-channel,device:w8a8-per-channel,library={mock_library}"
-    arguments = ("--tokens", IDS, "--backends", backends, "--ctx", "16", "--chunks", "2", "--matmuls", "--no-floor")
+    arguments = (f"tokens:{IDS}", "--backends", backends, "--ctx", "16", "--chunks", "2", "--matmuls", "--no-floor")
     code, document = compare(*arguments, "--json")
     other = document["backends"][1]
     assert code == 0
@@ -259,31 +259,31 @@ def test_integers_of_emulation_and_device_are_held_against_each_other(
 
 
 def test_a_limit_makes_the_exit_code(compare: Compare) -> None:
-    arguments = ("--tokens", IDS, "--backends", "float,npu:w4a4", "--no-floor", "--max-kl")
+    arguments = (f"tokens:{IDS}", "--backends", "float,npu:w4a4", "--no-floor", "--max-kl")
     assert compare(*arguments, "1e-9")[0] == 1
     assert compare(*arguments, "100")[0] == 0
 
 
 def test_kv_types_on_the_page(compare: Compare) -> None:
-    code, page = compare("--tokens", IDS, "--kv", "f32,q8_0/f16", "--depth", "0,100", "--judged", "30")
+    code, page = compare(f"tokens:{IDS}", "--kv", "f32,q8_0/f16", "--depth", "0,100", "--judged", "30")
     assert code == 0
     assert "q8_0/f16" in page
     assert "begins anew 1 times" in page
-    code, document = compare("--tokens", IDS, "--kv", "f32,q4_0", "--depth", "8", "--judged", "8", "--json")
+    code, document = compare(f"tokens:{IDS}", "--kv", "f32,q4_0", "--depth", "8", "--judged", "8", "--json")
     assert [(row["type_k"], row["depth"], row["rows"]) for row in document["kv"]] == [("f32", 8, 8), ("q4_0", 8, 8)]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "needs a text file or --tokens"),
-        (("--tokens", "1,2,3", "--backends", "float"), "one back end has nothing"),
-        (("--tokens", "1,2,3", "--ctx", "2"), "--ctx is 2; it must be at least 3"),
-        (("--tokens", "1,2,3", "--skip", "600"), "leave nothing to judge"),
-        (("--tokens", "1"), "too few to judge"),
-        (("--tokens", "1,2,3", "--backends", "float,npu:w9a9"), "no preset 'w9a9'"),
-        (("--tokens", "1,2,3", "--ctx", "100000"), "trained for"),
-        (("--tokens", "1,2,3", "--kv", "f16,q8_0", "--depth", "4000"), "trained for"),
+        (("tokens:x",), "token ids are whole numbers"),
+        (("tokens:1,2,3", "--backends", "float"), "one back end has nothing"),
+        (("tokens:1,2,3", "--ctx", "2"), "--ctx is 2; it must be at least 3"),
+        (("tokens:1,2,3", "--skip", "600"), "leave nothing to judge"),
+        (("tokens:1",), "too few to judge"),
+        (("tokens:1,2,3", "--backends", "float,npu:w9a9"), "no preset 'w9a9'"),
+        (("tokens:1,2,3", "--ctx", "100000"), "trained for"),
+        (("tokens:1,2,3", "--kv", "f16,q8_0", "--depth", "4000"), "trained for"),
     ],
 )
 def test_wrong_requests_are_refused_in_one_sentence(
@@ -293,6 +293,14 @@ def test_wrong_requests_are_refused_in_one_sentence(
     err = capsys.readouterr().err
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_a_text_that_is_not_there_could_not_run(compare: Compare) -> None:
+    assert compare("/nowhere.txt") == (3, "")
+
+
+def test_the_text_may_stand_behind_an_option(compare: Compare) -> None:
+    assert compare("--backends", "float,npu:w4a4", "--no-floor", f"tokens:{IDS}")[0] == 0
 
 
 def test_lists_are_cut_where_a_new_name_begins() -> None:
@@ -310,7 +318,7 @@ def test_lists_are_cut_where_a_new_name_begins() -> None:
 )
 def test_wrong_lists_are_refused_by_the_parser(text: str, model_file: Path) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["compare", str(model_file), "--tokens", "1,2", text])
+        main(["compare", str(model_file), "tokens:1,2", text])
     assert caught.value.code == 2
 
 
@@ -318,5 +326,5 @@ def test_models_are_closed_when_a_later_one_fails(load: Load, model_file: Path, 
     """The device's child and lock are given back: a second run can take them."""
     text = f"device:w8a8-per-channel,library={mock_library},npu:w9a9"
     for _ in range(2):
-        assert main(["compare", str(model_file), "--tokens", "1,2,3", "--backends", text]) == 2
+        assert main(["compare", str(model_file), "tokens:1,2,3", "--backends", text]) == 2
     assert isinstance(load(f"device:w8a8-per-channel,library={mock_library}"), Model)
