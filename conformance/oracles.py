@@ -11,13 +11,24 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-SEGMENT_UNIT = 1 << 24
-"""Half-units of an fp32 mantissa: the relative error of one rounding is 2^-24."""
+FP32_UNIT = 1 << 24
+"""The relative error of one rounding to fp32 is 1 of this."""
+
+EXACT_IN_DOUBLE = 1 << 53
+"""Integers below it are doubles."""
 
 
 def exact_product(a: Array, b: Array) -> Array:
     """A[M,K] x B[K,N] of integers as int64. numpy multiplies int8 in int8 and wraps (numpy issue 16150): never here."""
+    largest = a.shape[1] * _magnitude(a) * _magnitude(b)
+    if largest < EXACT_IN_DOUBLE:
+        # Every partial sum is an integer that a double holds, in any order; a BLAS is much faster than integers are.
+        return np.asarray((a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64))
     return np.asarray(a.astype(np.int64) @ b.astype(np.int64))
+
+
+def _magnitude(values: Array) -> int:
+    return max(abs(int(values.min())), abs(int(values.max()))) if values.size else 0
 
 
 def wrapped(values: Array, bits: int) -> Array:
@@ -39,7 +50,7 @@ def reduction_bound(a: Array, b: Array, *, half_output: bool = False) -> Array:
     """
     K = a.shape[1]
     wide = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
-    bound = wide * (K / (SEGMENT_UNIT - K))
+    bound = wide * (K / (FP32_UNIT - K))
     if half_output:
         exact = np.abs(a.astype(np.float64) @ b.astype(np.float64))
         bound = bound + (exact + bound) * 2.0**-11 + 2.0**-25

@@ -20,6 +20,18 @@ def _draw(bench: Bench) -> tuple[Array, Array]:
     return random_int8(bench.random, (M, K), 0), random_int8(bench.random, (K, N), 1)
 
 
+Pair = tuple[Array, Array]
+
+
+def _stale(first: Pair, before: Pair, now: Pair) -> dict[str, Array]:
+    """What a run gives that used operands of another run, by the words for it."""
+    return {
+        "C is the result of the run before (stale C)": exact_product(*before),
+        "the A of the first run was used (stale A)": exact_product(first[0], now[1]),
+        "the B of the first run was used (stale B)": exact_product(now[0], first[1]),
+    }
+
+
 def rebinding(bench: Bench) -> str:
     """A and B that were written and bound again count at the next run, in normal layout.
 
@@ -29,23 +41,15 @@ def rebinding(bench: Bench) -> str:
     with bench.matmul(M, K, N, INT8) as matmul:
         a, b = _draw(bench)
         right(difference(exact_product(a, b), multiply(matmul, a, b)), "first run")
-        first_a, first_b, old_c = a, b, exact_product(a, b)
+        first = a, b
         for turn in range(4):
-            new_a, new_b = _draw(bench)
-            a, b = (new_a, b) if turn % 2 == 0 else (a, new_b)
-            matmul.load(**({"A": a} if turn % 2 == 0 else {"B": b}))
+            before = a, b
+            a, b = _draw(bench)
+            matmul.load(A=a, B=b)
             matmul.run()
-            exact = exact_product(a, b)
-            stale = {
-                "the A of the first run was used (stale A)": exact_product(first_a, b),
-                "the B of the first run was used (stale B)": exact_product(a, first_b),
-                "C is the result of the run before (stale C)": old_c,
-            }
-            right(
-                difference(exact, matmul.result(), stale), f"run {turn + 2}, {'AB'[turn % 2]} written and bound again"
-            )
-            old_c = exact
-    return f"five runs with A and B bound anew in turn, M={M} K={K} N={N}"
+            found = difference(exact_product(a, b), matmul.result(), _stale(first, before, (a, b)))
+            right(found, f"run {turn + 2}, A and B written and bound again")
+    return f"five runs with A and B written and bound anew, M={M} K={K} N={N}"
 
 
 def native_rewrite(bench: Bench) -> str:
@@ -59,28 +63,20 @@ def native_rewrite(bench: Bench) -> str:
         a, b = _draw(bench)
         got = from_native_c(multiply(matmul, native_a(a, cell), native_b(b, tile[2], tile[3])))
         right(difference(exact_product(a, b), got), "first run, native layouts")
-        first_a, first_b, old_c = a, b, exact_product(a, b)
+        first = a, b
         for turn in range(4):
-            new_a, new_b = _draw(bench)
-            if turn % 2 == 0:
-                a = new_a
-                matmul.A[...] = native_a(a, cell).reshape(matmul.A.shape)
-            else:
-                b = new_b
-                matmul.B[...] = native_b(b, tile[2], tile[3]).reshape(matmul.B.shape)
+            before = a, b
+            a, b = _draw(bench)
+            matmul.A[...] = native_a(a, cell).reshape(matmul.A.shape)
+            matmul.B[...] = native_b(b, tile[2], tile[3]).reshape(matmul.B.shape)
             if bench.library.has("rknn_mem_sync"):
-                matmul.sync("AB"[turn % 2], SyncMode.TO_DEVICE)
+                matmul.sync("A", SyncMode.TO_DEVICE)
+                matmul.sync("B", SyncMode.TO_DEVICE)
             matmul.run()
-            exact = exact_product(a, b)
-            stale = {
-                "the A of the first run was used (stale A)": exact_product(first_a, b),
-                "the B of the first run was used (stale B)": exact_product(a, first_b),
-                "C is the result of the run before (stale C)": old_c,
-            }
-            found = difference(exact, from_native_c(matmul.result()), stale)
-            right(found, f"run {turn + 2}, {'AB'[turn % 2]} rewritten in native layout, not bound again")
-            old_c = exact
-    return f"five runs, native A and B rewritten in turn without a bind, M={M} K={K} N={N}"
+            got = from_native_c(matmul.result())
+            found = difference(exact_product(a, b), got, _stale(first, before, (a, b)))
+            right(found, f"run {turn + 2}, A and B rewritten in native layout, not bound again")
+    return f"five runs, native A and B rewritten without a bind, M={M} K={K} N={N}"
 
 
 def red_zones(bench: Bench) -> str:
