@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from c_probes.librknnrt import Librknnrt, Matmul, RknnError
+from c_probes.librknnrt import Librknnrt, Matmul, MatmulType, RknnError
 from conformance.oracles_compare import CANARY
 from conformance.profile import Expectation, Profile
 
@@ -74,6 +74,20 @@ class Bench:
         if not taken:
             raise NotServed(f"{self.where} takes none of the matmul types {', '.join(map(str, types))}")
         return taken
+
+    def takes_k(self, K: int) -> bool:
+        """False where int8 products of this K are refused as the profile says; a refusal it does not know is wrong."""
+        expected = None if self.profile is None else self.profile.k_refusal(K)
+        try:
+            self.library.matmul(3, K, 32, MatmulType.INT8_MM_INT8_TO_INT32).close()
+        except RknnError:
+            if expected is None:
+                raise
+            self.known.append(f"K={K} is refused ({expected.source})")
+            return False
+        if expected is not None:
+            self.note_unexpected(f"K={K} is accepted", expected)
+        return True
 
     def expected(self, what: str, value: int) -> Expectation | None:
         """The profile's word on one thing, None where it has none."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("profiles")
-WHATS = ("type", "core_mask", "norm_b_of_type")
+WHATS = ("type", "core_mask", "norm_b_of_type", "int8_k_above")
 EXPECTS = ("accepted", "refused")
 
 
@@ -39,6 +39,11 @@ class Profile:
     def find(self, what: str, value: int) -> Expectation | None:
         """The entry for one thing."""
         return next((entry for entry in self.expectations if (entry.what, entry.value) == (what, value)), None)
+
+    def k_refusal(self, K: int) -> Expectation | None:
+        """The entry that says that int8 products of this K are refused."""
+        limits = (entry for entry in self.expectations if entry.what == "int8_k_above")
+        return next((entry for entry in limits if entry.value < K), None)
 
 
 def read_profile(path: Path) -> Profile:
