@@ -14,10 +14,10 @@ from reports.contract import Verdict
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_runtime(check: str, judge: Callable[[str], Outcome], record_property: Callable[[str, object], None]) -> None:
+def test_runtime(check: str, judge: Callable[[str], Outcome], request: pytest.FixtureRequest) -> None:
     """The check holds for the library under test, in a child of its own, within its deadline."""
     outcome = judge(check)
-    record_property(PROPERTY, as_text(outcome))
+    request.node.user_properties.append((PROPERTY, as_text(outcome)))
     if outcome.verdict is Verdict.UNSUPPORTED:
         pytest.skip(outcome.reason or "not offered")
     if outcome.verdict is not Verdict.PASSED:

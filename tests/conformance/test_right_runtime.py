@@ -48,5 +48,5 @@ def test_nothing_fails_on_an_older_runtime(mock_library: Path, version: str) -> 
 
 @pytest.mark.parametrize("persona", ["rk3588", "rk3576"])
 def test_no_seed_makes_a_false_alarm(mock_library: Path, persona: str) -> None:
-    outcomes = run(mock_library, persona, range(100, 106), SEEDED)
+    outcomes = run(mock_library, persona, range(100, 104), SEEDED)
     assert [outcome for outcome in outcomes if outcome.verdict not in FINE] == []
