@@ -8,24 +8,13 @@ from pathlib import Path
 import pytest
 
 from c_probes import mock
-from conformance.runner import Outcome, Runner
 from conformance.runtime.catalogue import CHECKS
-from conformance.target import choose_target
+from conformance.seeds import FINE, outcomes
 from reports.contract import Verdict
 
 PERSONAS = ("rk3588", "rk3576", "rk3562", "rk3566", "rk3568", "rv1126b", "any")
-FINE = (Verdict.PASSED, Verdict.UNSUPPORTED)
 SEEDED = ("int8_to_int8", "int4_products", "mixed_products", "fp16_products", "scales_per_group", "batch_invariance")
 """Checks whose verdict hangs on a bound, on rounding, or on a message: where a seed could make a false alarm."""
-
-
-def run(library: Path, persona: str, seeds: range, checks: tuple[str, ...]) -> list[Outcome]:
-    env = {"RKNN_MOCK_PERSONA": persona, "RKNN_MOCK_FAULTS": ""}
-    outcomes = []
-    for seed in seeds:
-        with Runner(choose_target(library, env=env), level="quick", seed=seed, env=env) as runner:
-            outcomes += [runner.run(check, deadline_s=120) for check in checks]
-    return outcomes
 
 
 def test_the_personas_are_those_of_the_mock(mock_library: Path) -> None:
@@ -34,19 +23,19 @@ def test_the_personas_are_those_of_the_mock(mock_library: Path) -> None:
 
 @pytest.mark.parametrize("persona", PERSONAS)
 def test_nothing_fails_on_a_persona(mock_library: Path, persona: str) -> None:
-    outcomes = run(mock_library, persona, range(3, 4), tuple(CHECKS))
-    assert [outcome for outcome in outcomes if outcome.verdict not in FINE] == []
-    assert {"type_table", "fp16_products"} <= {o.check for o in outcomes if o.verdict is Verdict.PASSED}
+    found = outcomes(mock_library, persona, range(3, 4), tuple(CHECKS))
+    assert [outcome for outcome in found if outcome.verdict not in FINE] == []
+    assert {"type_table", "fp16_products"} <= {o.check for o in found if o.verdict is Verdict.PASSED}
 
 
 @pytest.mark.parametrize("version", ["1.5.2", "1.6.0", "2.0.0-beta0", "2.1.0"])
 def test_nothing_fails_on_an_older_runtime(mock_library: Path, version: str) -> None:
-    outcomes = run(mock.library_path(version), "rk3588", range(1), tuple(CHECKS))
-    assert [outcome for outcome in outcomes if outcome.verdict not in FINE] == []
-    assert {"int8_products", "rebinding"} <= {o.check for o in outcomes if o.verdict is Verdict.PASSED}
+    found = outcomes(mock.library_path(version), "rk3588", range(1), tuple(CHECKS))
+    assert [outcome for outcome in found if outcome.verdict not in FINE] == []
+    assert {"int8_products", "rebinding"} <= {o.check for o in found if o.verdict is Verdict.PASSED}
 
 
 @pytest.mark.parametrize("persona", ["rk3588", "rk3576"])
 def test_no_seed_makes_a_false_alarm(mock_library: Path, persona: str) -> None:
-    outcomes = run(mock_library, persona, range(100, 104), SEEDED)
-    assert [outcome for outcome in outcomes if outcome.verdict not in FINE] == []
+    found = outcomes(mock_library, persona, range(100, 104), SEEDED)
+    assert [outcome for outcome in found if outcome.verdict not in FINE] == []
