@@ -80,7 +80,7 @@ def main() -> int:
                     sound &= lossless and held
     print("\nwall time of this engine, greedy over speculation (its targets are tiny: Python's own cost is most of it)")
     undisturbed = False
-    for target, strategy in (("tiny-llama", "ngram-mod"), ("tiny-gemma4", "draft-mtp"), ("tiny-qwen35", "draft-mtp")):
+    for target, strategy in (("tiny-llama", "ngram-mod"), ("tiny-gemma4", "draft-mtp")):
         for prompt in PROMPTS:
             found = ratio(target, "float", prompt, strategy, values.tokens)
             undisturbed |= found is not None

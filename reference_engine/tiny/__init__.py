@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-NAMES = ("tiny-llama", "tiny-llama-draft", "tiny-gemma4", "tiny-gemma4-mtp", "tiny-qwen35")
+NAMES = ("tiny-llama", "tiny-llama-draft", "tiny-gemma4", "tiny-gemma4-mtp")
 DEFAULT = "tiny-llama"
 
 DRAFTERS = {"tiny-llama": "tiny-llama-draft", "tiny-gemma4": "tiny-gemma4-mtp"}
-"""What drafts for a model; tiny-qwen35 has a nextn block of its own."""
+"""What drafts for a model."""
 
 
 def tiny_model(name: str) -> Path:

@@ -23,7 +23,7 @@ from reference_engine.tiny import DRAFTERS, tiny_model
 from reference_engine.tokenizer import load_tokenizer
 
 N_PREDICT = 512
-TARGETS = ("tiny-llama", "tiny-gemma4", "tiny-qwen35")
+TARGETS = ("tiny-llama", "tiny-gemma4")
 REAL = "smollm2"
 """SmolLM2-135M, where make model has brought it: n-grams alone, because there is no draft for it."""
 
@@ -64,13 +64,18 @@ class Loaded:
 
 @lru_cache(maxsize=2)
 def loaded(target: str, backend: str) -> Loaded:
+    return load(target, backend)
+
+
+def load(target: str, backend: str) -> Loaded:
+    """The NPU has one user: what drafts for a target on the device is computed by the emulation, to the same bits."""
     model = Model.load(path_of(target), make_backend(backend, threads=2), threads=2, n_ctx=1024)
-    drafter = DRAFTERS.get(target)
+    drafter, beside = DRAFTERS.get(target), backend.replace("device:", "npu:")
     found = Loaded(model)
     if target == "tiny-llama" and drafter is not None:
-        found.draft = Model.load(tiny_model(drafter), make_backend(backend, threads=2), threads=2, n_ctx=1024)
+        found.draft = Model.load(tiny_model(drafter), make_backend(beside, threads=2), threads=2, n_ctx=1024)
     elif drafter is not None:
-        found.head_of = head_of(model, open_gguf(tiny_model(drafter)), make_backend(backend, threads=2))
+        found.head_of = head_of(model, open_gguf(tiny_model(drafter)), make_backend(beside, threads=2))
     elif target != REAL:
         found.head_of = head_of(model, None, None)
     tokenizer = load_tokenizer(model.file)
@@ -94,7 +99,10 @@ def plain(target: str, backend: str, prompt: str, n_predict: int = N_PREDICT) ->
 
 
 def speculative(target: str, backend: str, prompt: str, strategy: str, n_predict: int = N_PREDICT) -> tuple[Run, Stack]:
-    it = loaded(target, backend)
+    return speculate(loaded(target, backend), prompt, strategy, n_predict)
+
+
+def speculate(it: Loaded, prompt: str, strategy: str, n_predict: int) -> tuple[Run, Stack]:
     sequence = EngineSequence(it.model)
     draft, head = it.draft, it.head_of
     stack = make_stack(
