@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from probes.__main__ import _cut_short
 from c_probes.lock import NpuLock
+from probes.__main__ import _cut_short
 from tests.measure.conftest import CHECKOUT
 
 CHOSEN = [word for name in ("types", "scaling", "cost", "leaks") for word in ("--only", name)]
