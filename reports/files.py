@@ -21,14 +21,14 @@ def check_output(path: Path, *, force: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(
-            f"cannot make the directory {path.parent}: {error.strerror}. Choose another with --output."
+            f"cannot make the directory {path.parent}: {error.strerror}. Choose another place."
         ) from error
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise OutputError(f"cannot write in {path.parent}: permission denied. Choose another with --output.")
+        raise OutputError(f"cannot write in {path.parent}: permission denied. Choose another place.")
     if path.is_dir():
-        raise OutputError(f"{path} is a directory. Name a file with --output.")
+        raise OutputError(f"{path} is a directory. Name a file.")
     if os.path.lexists(path) and not force:
-        raise OutputError(f"{path} exists already. Use --force to write over it, or another name with --output.")
+        raise OutputError(f"{path} exists already. Use --force to write over it, or choose another name.")
 
 
 def write_text(path: Path, text: str, *, force: bool) -> None:
@@ -53,7 +53,7 @@ def write_text(path: Path, text: str, *, force: bool) -> None:
     except FileExistsError as error:
         raise OutputError(f"{path} exists already. Use --force to write over it.") from error
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}. Choose another with --output.") from error
+        raise OutputError(f"cannot write {path}: {error.strerror}. Choose another place.") from error
     finally:
         if temporary is not None and os.path.lexists(temporary):
             Path(temporary).unlink()

@@ -35,6 +35,8 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
         "<address>",
     ),
 )
+_SHAPELESS = re.compile(r"[\w. ]{0,31}")
+"""Text with none of the signs that a shape above has, and too short for an id: most keys and words of a report."""
 COMMON = frozenset(
     {
         *("root", "localhost", "localdomain", "linux", "kernel", "board", "user", "admin", "test", "none", "unknown"),
@@ -104,7 +106,8 @@ def _cleaned(value: Any, patterns: Iterable[tuple[re.Pattern[str], str]]) -> Any
 
 
 def _clean(text: str, patterns: Iterable[tuple[re.Pattern[str], str]]) -> str:
-    for pattern, mark in (*_SHAPES, *patterns):
+    shapes = () if _SHAPELESS.fullmatch(text) else _SHAPES
+    for pattern, mark in (*shapes, *patterns):
         text = pattern.sub(mark, text)
     return text
 

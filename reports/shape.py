@@ -105,7 +105,7 @@ class _Checker:
         kinds = schema.get("type")
         if kinds is not None:
             kinds = [kinds] if isinstance(kinds, str) else kinds
-            if not any(_TYPES[kind](value) for kind in kinds):
+            if not _TYPES[kinds[0]](value) and not any(_TYPES[kind](value) for kind in kinds[1:]):
                 yield where, f"{_type_of(value)} in place of {' or '.join(kinds)}"
                 return
         if "const" in schema or "enum" in schema:

@@ -24,6 +24,8 @@ def inert(value: object, limit: int = 2000) -> str:
     """``value`` as one line of printable ASCII: no control character, no escape sequence, cut at ``limit``."""
     text = str(value)
     cut = len(text) > limit
+    if text.isascii() and text.isprintable():  # what most text is, told at once
+        return text[:limit] + ("..." if cut else "")
     out: list[str] = []
     for char in text[:limit]:
         if " " <= char <= "~":

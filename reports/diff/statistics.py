@@ -60,10 +60,10 @@ def _log_median_error(samples: Any, random: Any) -> float:
 
 
 def _freedom(errors: Sequence[float], counts: Sequence[int]) -> float:
-    """Degrees of freedom of the two errors together (Welch, Satterthwaite)."""
+    """Degrees of freedom of the two errors together (Welch, Satterthwaite), down to a tenth: the quantile is cached."""
     total = sum(error**2 for error in errors) ** 2
     parts = sum(error**4 / (count - 1) for error, count in zip(errors, counts, strict=True))
-    return total / parts if parts > 0 else float(min(counts) - 1)
+    return math.floor(10 * total / parts) / 10 if parts > 0 else float(min(counts) - 1)
 
 
 @lru_cache(maxsize=4096)

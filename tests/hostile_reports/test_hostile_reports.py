@@ -26,8 +26,8 @@ from tests.hostile_reports.mutations import NUMBERS, OTHERS, TEXTS, mutated, pat
 from tests.hostile_reports.renderers import RENDERERS, SLOW
 
 COUNT = 10_000
-EACH = 2
-"""Renderers that each readable report goes through, in turns: each renderer sees some 400 reports."""
+EACH = 1
+"""Renderers that each readable report goes through, in turns: each renderer sees some 200 reports."""
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -71,7 +71,7 @@ def test_ten_thousand_damaged_reports_are_refused_or_shown_inert(quick_file: Pat
     assert outcomes["read"] + outcomes["refused"] == COUNT
     assert outcomes["read"] > COUNT / 4, outcomes
     assert outcomes["refused"] > COUNT / 4, outcomes
-    assert min(outcomes[name] for name in RENDERERS) > 300, outcomes
+    assert min(outcomes[name] for name in RENDERERS) > 180, outcomes
     assert slowest < 10
 
 
