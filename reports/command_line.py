@@ -8,6 +8,7 @@ module that was asked for is imported, and what it needs beyond the standard lib
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from reports.contract import EXIT_COULD_NOT_RUN
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,13 @@ class CommandLine:
             sys.stdout.flush()
         except BrokenPipeError:
             # The reader of our output went away (a pager was left).
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
+            return EXIT_COULD_NOT_RUN
+        except OSError as error:
+            if error.errno not in _NO_ROOM or error.filename is not None:
+                raise
+            _drop_output()
+            print(f"{self.prog}: the output cannot be written: {error.strerror}", file=sys.stderr)
             return EXIT_COULD_NOT_RUN
         return code
 
@@ -51,3 +60,8 @@ class CommandLine:
 
     def _module(self, name: str) -> ModuleType:
         return importlib.import_module(f"{self.package}.{name}")
+
+
+def _drop_output() -> None:
+    """What is still to be written goes nowhere, so that the interpreter's end has nothing to complain about."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

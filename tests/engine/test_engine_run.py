@@ -280,3 +280,15 @@ def test_a_reader_that_goes_away_is_no_traceback(path: str) -> None:
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, cwd=ROOT, check=False)
     assert time.monotonic() - began < 120
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run {} --tokens 1,2,3 -n 2", "inspect {}", "run {} --tokens 1,2,3 -n 2 --json"])
+def test_a_full_disk_is_one_line(path: str, command: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "reference_engine", *command.format(path).split()],
+            stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False,
+        )  # fmt: skip
+    assert done.returncode == EXIT_COULD_NOT_RUN
+    assert b"Traceback" not in done.stderr
+    assert b"rknpu-engine: the output cannot be written: No space left on device" in done.stderr
