@@ -132,6 +132,11 @@ def _check(values: argparse.Namespace) -> None:
             raise UsageError(f"--{name} is {given}; it must be at least {least}")
     if values.kv is None and len(values.backends) < 2:
         raise UsageError("one back end has nothing to be compared with; name a second one, or KV types with --kv")
+    if values.matmuls and (values.kv is not None or "float" in values.backends):
+        raise UsageError(
+            "--matmuls compares integers, which float and KV types have none of; name back ends such as "
+            "--backends npu:w8a8-per-channel,device:w8a8-per-channel"
+        )
 
 
 def _tokens(values: argparse.Namespace) -> tuple[list[int], int | None]:

@@ -258,6 +258,11 @@ def test_integers_of_emulation_and_device_are_held_against_each_other(
     assert "SIMULATED" in page
 
 
+@pytest.mark.parametrize("chosen", [("--backends", "float,npu:w8a8-per-channel"), ("--kv", "f32,f16")])
+def test_matmuls_without_integers_are_refused(compare: Compare, chosen: tuple[str, str]) -> None:
+    assert compare(f"tokens:{IDS}", *chosen, "--matmuls")[0] == 2
+
+
 def test_a_limit_makes_the_exit_code(compare: Compare) -> None:
     arguments = (f"tokens:{IDS}", "--backends", "float,npu:w4a4", "--no-floor", "--max-kl")
     assert compare(*arguments, "1e-9")[0] == 1
