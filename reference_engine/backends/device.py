@@ -139,6 +139,8 @@ class DeviceBackend(NpuBackend):
             columns = sum(weight.segments[i].n1 - weight.segments[i].n0 for i in own)
             product = Product(weight.name, number, k_index, weight.pipeline.activation, columns)
             answer = self._session.run(product, inputs, tiles)
+            if answer.sums.dtype == np.float32:
+                _check_finite(product, inputs, answer.sums)
             for i in own:
                 segment = weight.segments[i]
                 sums.append(answer.sums[:, segment.n0 : segment.n1].copy())
@@ -184,6 +186,17 @@ def make_device_backend(
     except NoLibrary as error:
         raise PipelineError(str(error)) from None
     return DeviceBackend(pipeline, settings, library, kernels, threads, env=env)
+
+
+def _check_finite(product: Product, inputs: Sequence[NDArray[Any]], sums: NDArray[Any]) -> None:
+    """DeviceError for NaN or infinity out of finite halves: float32 sums of their products cannot overflow."""
+    wrong = np.argwhere(~np.isfinite(sums))
+    if wrong.size and all(np.isfinite(q).all() for q in inputs):
+        row, column = wrong[0]
+        raise DeviceError(
+            f"{product.name}, K segment {product.k_index}, M={sums.shape[0]}: the device's product holds NaN or "
+            f"infinity at row {row}, column {column}, and neither the weight nor the activation does"
+        )
 
 
 def _piece(weight: NpuWeight, index: int) -> Piece:

@@ -44,6 +44,12 @@ def test_verification_stops_at_the_first_wrong_product(device: MakeDevice, fault
         linear(activations(4, 128))
 
 
+def test_nan_out_of_the_device_is_laid_to_the_device(device: MakeDevice) -> None:
+    on_device = device("w16a16,k_limit=64", RKNN_MOCK_FAULTS="nan:row=2:col=5")
+    with pytest.raises(DeviceError, match=r"blk\.7\.ffn_down\.weight, K segment 0, M=4: .* NaN .* row 2, column 5"):
+        on_device.linear(tensor(NAME, 32, 128))(activations(4, 128))
+
+
 def test_verification_is_silent_where_nothing_is_wrong(device: MakeDevice) -> None:
     for preset in ("w8a8-rank-one", "w4a4", "w16a16"):
         on_device = device(f"{preset},verify=on,k_limit=64")
