@@ -26,7 +26,7 @@ _OUTCOMES = {
 
 @dataclass(frozen=True)
 class Case:
-    """``group``: steps, measurements or findings. ``detail`` says what a pass covers, or why it is none."""
+    """``group``: steps, measurements, conformance, findings. ``detail`` says what a pass covers, or why it is none."""
 
     group: str
     name: str
@@ -37,14 +37,20 @@ class Case:
 
 def cases(report: dict[str, Any]) -> list[Case]:
     """Every case, in the order of the report. All text is one line of printable ASCII."""
-    return [*_steps(report), *_rows(report), *_findings(report)]
+    checks = (report.get("conformance") or {}).get("checks", [])
+    return [
+        *_steps("steps", report["steps"]),
+        *_rows(report),
+        *_steps("conformance", checks),
+        *_findings(report),
+    ]
 
 
-def _steps(report: dict[str, Any]) -> Iterator[Case]:
-    for step in report["steps"]:
+def _steps(group: str, steps: list[dict[str, Any]]) -> Iterator[Case]:
+    for step in steps:
         verdict = str(step["verdict"])
         detail = step["covered"] if verdict == PASSED else f"{verdict}: {step['reason']}"
-        yield Case("steps", inert(step["name"], 100), _outcome(verdict), inert(detail, 500), float(step["duration_s"]))
+        yield Case(group, inert(step["name"], 100), _outcome(verdict), inert(detail, 500), float(step["duration_s"]))
 
 
 def _rows(report: dict[str, Any]) -> Iterator[Case]:

@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from reports.page_facts import PAGE_SECTIONS, fact_text
 from reports.page_groups import NumberTable, number_tables
 from reports.page_provenance import fact_anchor
-from reports.page_reading import Record, fact, is_right, is_valid, items, record, records, simulated, words
+from reports.page_reading import (
+    Record,
+    fact,
+    failed_checks,
+    is_right,
+    is_valid,
+    items,
+    record,
+    records,
+    simulated,
+    words,
+)
 
 SIMULATED_LINE = "SIMULATED: nothing on this page is a measurement of a real NPU."
 _SEVERITIES = (("error", "error"), ("warning", "warning"), ("info", "note"))
@@ -94,7 +105,7 @@ def page_of(report: Record) -> Page:
         facts=tuple(section for section in _facts(report) if section.rows),
         wrong=tuple(_wrong(report)),
         tables=tables,
-        steps=tuple(_step(row) for row in records(report.get("steps"))),
+        steps=tuple(_step(row) for row in records(report.get("steps"))) + _checks(report),
     )
 
 
@@ -110,7 +121,9 @@ def _head(report: Record, findings: tuple[FindingView, ...]) -> Head:
         when += f"; library {where}, {words(library.get('version'), 100) or 'no version text'}"
     counts = {severity: sum(1 for row in findings if row.severity == severity) for severity, _ in _SEVERITIES}
     parts = [f"{counts[key]} {word}{'' if counts[key] == 1 else 's'}" for key, word in _SEVERITIES if counts[key]]
-    tone = "error" if counts["error"] else "warning" if counts["warning"] else "good"
+    failed = failed_checks(report)
+    parts += [f"{failed} conformance check{'' if failed == 1 else 's'} failed"] if failed else []
+    tone = "error" if counts["error"] or failed else "warning" if counts["warning"] else "good"
     return Head(
         title=f"{version} - capability report, level {level}",
         when=when,
@@ -190,12 +203,18 @@ def _wrong(report: Record) -> list[str]:
     return lines[:50]
 
 
+def _checks(report: Record) -> tuple[StepRow, ...]:
+    """The checks of the conformance suite, where a report holds them, as steps that say what they are."""
+    checks = records(record(report.get("conformance")).get("checks"))
+    return tuple(_step({**check, "name": f"conformance: {words(check.get('name'), 60)}"}) for check in checks)
+
+
 def _step(row: Record) -> StepRow:
     verdict = words(row.get("verdict"), 30)
     seconds = row.get("duration_s")
     plain = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds < 1e7
     return StepRow(
-        name=words(row.get("name"), 60),
+        name=words(row.get("name"), 80),
         verdict=verdict,
         tone=_TONE_OF_VERDICT.get(verdict, "error"),
         text=words(row.get("covered") if verdict == "passed" else row.get("reason")),

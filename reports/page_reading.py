@@ -122,3 +122,9 @@ def is_right(row: Record) -> bool:
 def simulated(report: Record) -> bool:
     """Whether the report says so, or does not say clearly that it is not: then it counts as simulated."""
     return report.get("simulated") is not False
+
+
+def failed_checks(report: Record) -> int:
+    """How many checks of the conformance suite, where a report holds them, ended as a fault of what was judged."""
+    checks = records(record(report.get("conformance")).get("checks"))
+    return sum(1 for check in checks if check.get("verdict") in ("failed", "crashed", "timed-out"))

@@ -13,6 +13,7 @@ from typing import Any
 from reports.baselines.page import baseline_lines
 from reports.page_facts import PAGE_SECTIONS, fact_text
 from reports.page_numbers import SHORT, number, number_tables, parameter, proof, spread, type_words, valid
+from reports.page_reading import failed_checks
 from reports.text import inert, table, wrapped
 
 _COLOURS = {
@@ -36,7 +37,8 @@ def render(report: dict[str, Any], *, width: int = 100, colour: bool = False) ->
     lines += _measurements(report, width, paint)
     published = baseline_lines(report, width)
     lines += ["", "Beside published figures", *published] if published else []
-    lines += _steps(report, width, paint)
+    lines += _steps("Steps", report.get("steps", []), width, paint)
+    lines += _conformance(report, width, paint)
     if report.get("simulated"):
         lines += ["", paint("loud", "SIMULATED: nothing on this page is a measurement of a real NPU.")]
     return "\n".join(lines) + "\n"
@@ -86,6 +88,9 @@ def _verdict(report: dict[str, Any]) -> str:
     exact = sum(1 for row in rows if row.get("checked") == "exact" and row.get("verdict") == "passed")
     wrong = sum(1 for row in rows if row.get("verdict") == "failed")
     measured = f" {exact} of {len(rows)} measured rows proven exact, {wrong} wrong." if rows else ""
+    failed = failed_checks(report)
+    if failed:
+        number_words += f"{', ' if number_words else ''}{failed} conformance check{'s' if failed != 1 else ''} failed"
     return f"Verdict: {number_words or 'nothing wrong was found'}.{measured}"
 
 
@@ -197,9 +202,18 @@ def _scaling_row(row: dict[str, Any], base: float | None) -> list[str]:
     ]
 
 
-def _steps(report: dict[str, Any], width: int, paint: Any) -> list[str]:
+def _conformance(report: dict[str, Any], width: int, paint: Any) -> list[str]:
+    section = report.get("conformance")
+    if not section:
+        return []
+    library = section.get("library") or {}
+    told = f"Conformance of {inert(library.get('version'))}" + (" (SIMULATED)" if section.get("simulated") else "")
+    return _steps(told, section.get("checks", []), width, paint)
+
+
+def _steps(title: str, steps: Sequence[dict[str, Any]], width: int, paint: Any) -> list[str]:
     lines: list[str] = []
-    for step in report.get("steps", []):
+    for step in steps:
         verdict = inert(step.get("verdict"))
         seconds = step.get("duration_s")
         took = f" ({seconds:.1f} s)" if isinstance(seconds, (int, float)) else ""
@@ -208,7 +222,7 @@ def _steps(report: dict[str, Any], width: int, paint: Any) -> list[str]:
         first, *rest = wrapped(text + took, " " * len(head), width, head)
         kind = "good" if verdict == "passed" else "warning" if verdict in ("skipped", "unsupported") else "error"
         lines += [first.replace(verdict, paint(kind, verdict), 1), *rest]
-    return ["", "Steps", *lines] if lines else []
+    return ["", title, *lines] if lines else []
 
 
 def _name(row: dict[str, Any]) -> str:

@@ -14,7 +14,9 @@ import pytest
 from reports.__main__ import main
 from reports.junit import render_junit
 from reports.ktap import render_ktap
+from reports.markdown import render_markdown
 from reports.prometheus import escaped, render_prometheus
+from reports.terminal import render
 from tests.hostile_reports import inert
 from tests.reports_diff.made_reports import stored
 
@@ -117,3 +119,30 @@ def test_junit_counts_what_it_holds(mixed: Report) -> None:
 def test_a_clean_report_is_ok_throughout() -> None:
     assert "not ok" not in render_ktap(stored())
     assert "<failure" not in render_junit(stored())
+
+
+def test_checks_of_the_conformance_suite_are_cases_and_stand_on_the_page() -> None:
+    report = stored()
+    words = ("failed", "3 of 8 elements differ"), ("passed", "every element of C")
+    report["conformance"] = {
+        **{"simulated": True, "soc": None, "level": "quick", "seed": 1, "library": report["run"]["library"]},
+        "checks": [
+            {
+                **{"name": f"int8-{word}", "verdict": word, "duration_s": 0.5, "known_refusals": []},
+                **{"covered": text, "reason": None if word == "passed" else text, "unexpected_passes": []},
+            }
+            for word, text in words
+        ],
+    }
+    junit = ElementTree.fromstring(render_junit(report).partition("\n")[2])
+    (suite,) = (suite for suite in junit if suite.attrib["name"] == "conformance")
+    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["time"]) == ("2", "1", "1.000")
+    inert.ktap(render_ktap(report))
+    assert "  not ok 1 int8-failed" in render_ktap(report)
+    for text in (render(report), render_markdown(report)):
+        assert "1 conformance check failed" in text
+        assert "int8-passed" in text
+    inert.markdown(render_markdown(report))
+    page = render(report)
+    assert "3 of 8 elements differ" in page.partition("Conformance of ")[2]
+    assert "Conformance of " not in render(stored())
