@@ -40,11 +40,12 @@ CHECK_BUILD = { mkdir -p $(BUILD) 2>/dev/null && test -w $(BUILD); } || \
 CHECK_TOP = test -w $(TOP) || \
 	{ echo 'cannot install from $(TOP), which this user may not write: copy the kit to a folder of yours' >&2; false; }
 
-.PHONY: help probe test lint format build mock model fuzz test-arm test-browser bench clean have-cc have-python have-venv
+.PHONY: help probe test lint format build mock model fuzz conformance test-arm test-browser bench clean have-cc have-python have-venv
 
 help:
 	@echo 'make probe              probe this machine (LEVEL=quick: facts only; ARGS="--library PATH ...")'
 	@echo 'make test               run every test'
+	@echo 'make conformance        is a librknnrt numerically right (ARGS="--library PATH --level quick|medium|long")'
 	@echo 'make lint               ruff, ruff format, mypy --strict'
 	@echo 'make build              build the C probes, the mock librknnrt and the kernels of the reference engine'
 	@echo 'make model              bring SmolLM2-135M, which some tests run (MODEL=gemma3: Gemma 3 270M; its terms are shown)'
@@ -89,6 +90,10 @@ model: $(READY)
 
 fuzz:
 	@$(MAKE) --no-print-directory -C $(TOP)c_probes/mock BUILD=$(BUILD) fuzz
+
+# Is this librknnrt numerically right? The one that is found, else the mock; ARGS="--library PATH --level medium".
+conformance: $(DEV) build
+	@cd $(TOP) && $(PY) -m pytest conformance $(ARGS)
 
 test-arm: $(DEV)
 	@cd $(TOP) && RKNPU_KIT_ARM=1 $(PY) -m pytest -m arm $(ARGS)
