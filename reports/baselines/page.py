@@ -3,21 +3,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from reports.baselines.compare import BaselineRow, compare_with_baselines, why_not_compared
+from reports.baselines.table import Baseline
 from reports.diff.page import row_words
 from reports.text import inert, table, wrapped
 
 
-def baseline_lines(report: dict[str, Any], width: int) -> list[str]:
-    """The section's lines without its title; empty where nothing was measured that a figure could be held against."""
+def baseline_lines(report: dict[str, Any], width: int, baselines: Sequence[Baseline] | None = None) -> list[str]:
+    """The section's lines without its title; empty where nothing was measured that a figure could be held against.
+
+    ``baselines``: those of the kit, if not said.
+    """
     if not report.get("measurements"):
         return []
     why = why_not_compared(report)
     if why is not None:
         return wrapped(f"Not compared: {inert(why)}", "  ", width)
-    rows = compare_with_baselines(report)
+    rows = compare_with_baselines(report, baselines)
     if not rows:
         return ["  None of the measurements here has a published figure of this SoC."]
     cells = [

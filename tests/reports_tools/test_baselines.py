@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from reports.__main__ import main
 from reports.baselines import compare_with_baselines, load_baselines, why_not_compared
 from reports.baselines.compare import BaselineRow
 from reports.baselines.page import baseline_lines
@@ -210,3 +211,25 @@ def test_a_baseline_that_is_none_is_refused(tmp_path: Path, damage: dict[str, An
     file.write_text(json.dumps({**document, **damage}))
     with pytest.raises(BadBaseline, match=word):
         read_baseline(file)
+
+
+def test_diff_holds_a_report_against_one_file_of_published_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures, report = tmp_path / "figures.json", tmp_path / "report.json"
+    figures.write_bytes((FOLDER / "rk3588_campaign.json").read_bytes())
+    report.write_text(json.dumps(board(gemm(0.5))))
+    assert main(["diff", str(figures), str(report)]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert "gemm_rate" in page
+    assert "campaign" in page
+    assert "slower than published" in page
+    assert main(["diff", str(figures), str(report), "--json"]) == 0
+    assert {row["baseline"] for row in json.loads(capsys.readouterr().out)} == {json.loads(figures.read_text())["name"]}
+    figures.write_text('{"format": "rknpu-kit baseline"}')
+    assert main(["diff", str(figures), str(report)]) == 2
+    assert "is no baseline" in capsys.readouterr().err
+    report.write_text(json.dumps(stored()))
+    figures.write_bytes((FOLDER / "rk3588_campaign.json").read_bytes())
+    assert main(["diff", str(figures), str(report)]) == 0
+    assert "SIMULATED" in capsys.readouterr().out
