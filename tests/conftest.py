@@ -7,6 +7,6 @@ import signal
 
 
 def pytest_configure() -> None:
-    """A shell that starts a job in the background has it ignore Ctrl-C, which some tests send; so would all children."""
+    """A shell has what it starts in the background ignore Ctrl-C, which some tests send; all children would, too."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
