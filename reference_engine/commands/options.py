@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from reference_engine.model import KvOptions, Model
 
 KV_TYPES = ("f32", "f16", "q8_0", "q4_0")
+MOST_THREADS = 64
+"""Workers that the kernels' pool has at the most (gemm_pool.c)."""
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
@@ -91,9 +93,9 @@ def kv_types(text: str) -> tuple[str, str]:
 
 
 def thread_count(wanted: int) -> int:
-    if wanted < 0:
-        raise UsageError(f"--threads is {wanted}; it must be a positive number")
-    return wanted or len(os.sched_getaffinity(0))
+    if not 0 <= wanted <= MOST_THREADS:
+        raise UsageError(f"--threads is {wanted}; it must be from 1 to {MOST_THREADS}, or 0 for one each CPU")
+    return wanted or min(len(os.sched_getaffinity(0)), MOST_THREADS)
 
 
 def model_path(text: str) -> Path:

@@ -141,6 +141,7 @@ def test_text_comes_from_a_file_or_standard_input(path: str, tmp_path: Path, cap
         (["--tokens", "1,2", "--layers", "2-3"], "the model has layers 0-2"),
         (["--tokens", "1,2", "-n", "0"], "-n is 0"),
         (["--tokens", "1,2", "--threads", "-1"], "--threads is -1"),
+        (["--tokens", "1,2", "--threads", "65"], "from 1 to 64"),
         (["--tokens", "1,2", "--ctx", "-5"], "--ctx is -5"),
         (["--tokens", "1,2", "--temp", "-1"], "temperature"),
         (["--tokens", "1,2", "--backend", "gpu"], "no back end 'gpu'"),
