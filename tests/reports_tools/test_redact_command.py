@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
+from reports.redact import Names, redact_text
 from reports.validate import validate
 from tests.reports_diff.made_reports import stored
 
@@ -42,3 +43,22 @@ def test_an_existing_file_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["redact", str(file), "-o", str(file)]) == 2
     assert "exists already" in capsys.readouterr().err
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("a@b.cc", "<address>"),
+        ("/home/jo", "/home/<user>"),
+        ("serial=4f21", "serial=<serial>"),
+        ("Serial: 4f21", "Serial: <serial>"),
+        ("hostname: x", "hostname: <host>"),
+        ("02:00:5e:10:00:01", "<mac>"),
+        ("02-00-5e-10-00-01", "<mac>"),
+        ("0123456789abcdef" * 2, "<id>"),
+        ("01234567-89ab-cdef-0123-456789abcdef", "<uuid>"),
+    ],
+)
+def test_the_shortest_text_of_every_shape_is_seen(text: str, clean: str) -> None:
+    assert redact_text(text, Names()) == clean
+    assert redact_text("npu.core 0_1", Names()) == "npu.core 0_1"
