@@ -143,7 +143,7 @@ def _dequantizer(tensor: GgufTensor) -> Any:
     except ImportError as error:
         raise MissingPackage(
             f"Turning {tensor.type.name} weights into floats needs the gguf package, which cannot be imported "
-            f"({error}): pip install 'rknpu-kit[engine]'"
+            f"({error}): in the checkout: pip install '.[engine]'"
         ) from error
     try:
         kind = types(tensor.type.number)

@@ -105,5 +105,5 @@ def _library() -> Any:
     except ImportError as error:
         raise MissingPackage(
             f"A BPE vocabulary needs the tokenizers package, which cannot be imported ({error}): "
-            "pip install 'rknpu-kit[engine]'"
+            "in the checkout: pip install '.[engine]'"
         ) from error

@@ -93,7 +93,7 @@ def _outcome(code: int, output: bytes) -> str:
     if answer.get("kind") == "missing":
         raise MissingPackage(
             f"A chat template needs the jinja2 package, which cannot be imported ({answer['message']}): "
-            "pip install 'rknpu-kit[engine]'"
+            "in the checkout: pip install '.[engine]'"
         )
     if answer.get("kind") == "raised":
         raise TokenizerError(f"the chat template refuses these messages: {quoted(answer['message'], 300)}")

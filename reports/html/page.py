@@ -67,7 +67,7 @@ def _environment() -> Environment:
     except ImportError as error:
         raise MissingPackage(
             f"jinja2 is not installed ({inert(error, 100)}), and the HTML page is made with it: "
-            "pip install 'rknpu-kit[report]'"
+            "in the checkout: pip install '.[report]'"
         ) from error
     return Environment(
         loader=FileSystemLoader(_TEMPLATES),

@@ -78,7 +78,7 @@ def absent() -> str | None:
     try:
         import matplotlib.figure  # noqa: F401, PLC0415  the plots are an extra; the page without them is not
     except ImportError as error:
-        return f"matplotlib is not installed ({inert(error, 100)}): pip install 'rknpu-kit[report]'"
+        return f"matplotlib is not installed ({inert(error, 100)}): in the checkout: pip install '.[report]'"
     return None
 
 

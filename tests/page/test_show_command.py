@@ -88,7 +88,7 @@ def test_a_file_that_is_no_model_is_refused_in_one_sentence(
 def test_without_jinja2_the_page_could_not_be_made_and_the_command_says_how(saved: Path, tmp_path: Path) -> None:
     done = without("jinja2", "show", str(saved), "--html", str(tmp_path / "p.html"))
     assert done.returncode == 3
-    assert "pip install 'rknpu-kit[report]'" in done.stderr
+    assert "in the checkout: pip install '.[report]'" in done.stderr
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
 
@@ -101,7 +101,7 @@ def test_without_matplotlib_the_page_has_everything_but_plots(package: str, save
     text = page.read_text(encoding="ascii")
     assert "<svg" not in text
     assert text.count("<strong>not drawn:</strong>") == 6
-    assert "pip install &#39;rknpu-kit[report]&#39;" in text
+    assert "pip install &#39;.[report]&#39;" in text
     assert Taken(text).problems == []
 
 
