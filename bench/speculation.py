@@ -19,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # this is run a
 
 from reference_engine.foreign_cpu import CpuWatch
 from reference_engine.model_cache import find_model
-from tests.lossless.matrix import BACKENDS, N_PREDICT, PROMPTS, REAL, TARGETS, plain, speculative, strategies_of
+from reference_engine.tiny import PROMPTS
+from tests.lossless.matrix import BACKENDS, N_PREDICT, REAL, TARGETS, plain, speculative, strategies_of
 
 MOST_PASSES = 0.45
 ROUNDS = 5

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--draft", metavar="MODEL", help="the draft model of draft-simple, or the drafter of draft-mtp")
     parser.add_argument("--tokens", type=int, default=_DEFAULT_TOKENS, metavar="N", help="tokens to generate")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("-p", "--prompt", metavar="TEXT", help="the text to continue (default: a piece of this kit)")
+    what.add_argument("-p", "--prompt", metavar="TEXT", help="the text to continue (default: code that repeats itself)")
     what.add_argument("-f", "--file", type=Path, metavar="FILE", help="the text out of a file")
     what.add_argument("--token-ids", metavar="IDS", help="token ids in place of a text, such as 1,2,3")
     parser.add_argument("--ignore-end", action="store_true", help="go on behind tokens that end the text")
@@ -168,12 +168,10 @@ def _prompt(values: argparse.Namespace, file: GgufFile) -> list[int]:
     from reference_engine.commands.run import read_text  # noqa: PLC0415
     from reference_engine.tokenizer import load_tokenizer  # noqa: PLC0415
 
-    text = values.prompt if values.prompt is not None else read_text(values.file or Path(__file__))
-    found = load_tokenizer(file).encode(text)
+    text = tiny.PROMPTS["copy"] if values.prompt is None else values.prompt
+    found = load_tokenizer(file).encode(text if values.file is None else read_text(values.file))
     if not found:
         raise UsageError("The text is empty: there is nothing to continue")
-    if values.prompt is None and values.file is None:
-        return found[:400]
     return found
 
 

@@ -24,7 +24,6 @@ from reference_engine.workspace import LayerShape, Workspace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reference_engine.gguf_hparams import Hparams
     from reference_engine.graphs.common import F32
     from reference_engine.model import Model
     from reference_engine.weights import Loader
@@ -249,11 +248,3 @@ class NextnHead:
 
 
 _CHUNK = 256
-
-
-def states_of(hparams: Hparams) -> int:
-    """Bytes of the recurrent state of all layers."""
-    size, heads = hparams.integer("ssm.state_size"), hparams.integer("ssm.time_step_rank")
-    channels = (2 * hparams.integer("ssm.group_count") + heads) * size
-    each = 4 * (heads * size * size + (hparams.integer("ssm.conv_kernel") - 1) * channels)
-    return each * sum(hparams.recurrent(number) for number in range(hparams.n_layer))

@@ -74,15 +74,6 @@ class Work:
     """Calls of the back end in one pass (neighbouring matmuls are one call)."""
     experts: bool = False
 
-    @property
-    def npu_weights(self) -> int:
-        return sum(matmul.K * matmul.N * count for matmul, count in self.npu)
-
-    @property
-    def npu_runs(self) -> int:
-        """Runs of one pass, those that the cores do together counted once."""
-        return sum(len(matmul.k_segments) * count for matmul, count in self.npu)
-
 
 def work_of(model: GgufFile, hparams: Hparams | None, plan: NpuPlan, *, fused: bool = False) -> Work:
     """The work of one pass of ``model`` as ``plan`` routes it.

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.lossless.matrix import BACKENDS, N_PREDICT, PROMPTS, TARGETS, loaded, model_sha256, plain
+from reference_engine.tiny import PROMPTS
+from tests.lossless.matrix import BACKENDS, N_PREDICT, TARGETS, loaded, model_sha256, plain
 
 PATH = Path(__file__).with_name("manifest.json")
 MAGIC, VERSION = "rknpu-kit-token-hashes", 1

@@ -19,7 +19,7 @@ from reference_engine.speculation.mtp_head import head_of
 from reference_engine.speculation.stack import Stack
 from reference_engine.speculation.strategies import StrategyOptions, make_stack
 from reference_engine.speculation.verify import Run, generate
-from reference_engine.tiny import DRAFTERS, tiny_model
+from reference_engine.tiny import DRAFTERS, PROMPTS, tiny_model
 from reference_engine.tokenizer import load_tokenizer
 
 N_PREDICT = 512
@@ -30,18 +30,6 @@ REAL = "smollm2"
 BACKENDS = ("float", "npu:w8a8-per-channel", "npu:w8a8-segment", "npu:w4a4-hadamard")
 NGRAMS = ("ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache")
 OPTIONS = StrategyOptions(size_n=3, size_m=12, n_match=4, n_min=1, n_max=16)
-
-_CODE = '''def mean(values):
-    """Return the mean of a list of numbers."""
-    total = 0
-    for value in values:
-        total += value
-    return total / len(values)
-'''
-PROMPTS = {
-    "prose": '"""The reader takes one line after the other from a file and gives each of them to the parser.\n\nIt',
-    "copy": f"{_CODE}\n\n# the same once more\n{_CODE}\n\n# the same once more\n",
-}
 
 
 def strategies_of(target: str) -> tuple[str, ...]:

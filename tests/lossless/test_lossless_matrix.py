@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from reference_engine.tiny import PROMPTS
 from tests.lossless.manifest import MAGIC, PATH
 from tests.lossless.matrix import (
     BACKENDS,
     N_PREDICT,
-    PROMPTS,
     REAL,
     TARGETS,
     load,

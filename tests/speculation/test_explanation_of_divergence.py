@@ -22,6 +22,7 @@ from reference_engine.speculation.explain import (
     explain,
     first_difference,
 )
+from reference_engine.speculation.perturbed import AnotherOrder
 from reference_engine.speculation.stack import Stack
 from reference_engine.speculation.verify import Rows, generate
 
@@ -223,18 +224,6 @@ def test_a_token_that_no_row_chose_is_a_bug(monkeypatch: pytest.MonkeyPatch, mod
 
     patched(monkeypatch, made_up)
     assert "not the row's" in found(explained(model_of("llama")), BUG).why
-
-
-class AnotherOrder(EngineSequence):
-    """Logits that tie often, and a pass over several rows that sums in another order."""
-
-    def forward(self, tokens: Sequence[int], first: int) -> Rows:
-        rows = super().forward(tokens, first)
-        span = np.ptp(rows.logits, axis=1, keepdims=True)
-        step = span / np.float32(8)
-        logits = np.round(rows.logits / step) * step
-        noise = span * np.linspace(0, 1e-6, logits.shape[1], dtype=np.float32)
-        return Rows(logits + noise if len(tokens) > 1 else logits - noise, rows.hidden)
 
 
 def test_sums_in_another_order_are_a_near_tie(model_of: ModelOf) -> None:

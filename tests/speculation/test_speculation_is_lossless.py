@@ -124,9 +124,8 @@ class Faulty(ScriptedModel):
         super().truncate(n_past)
 
     def forward(self, tokens: Sequence[int], first: int) -> Rows:
-        self.held = [*self.held[:first], *self.held[first:][:0]] if len(self.held) == first else self.held
-        first = len(self.held)
-        return super().forward(tokens, first)
+        del first  # what the cache holds is where a pass begins, whatever was asked
+        return super().forward(tokens, len(self.held))
 
 
 def test_a_lost_rollback_is_seen() -> None:
