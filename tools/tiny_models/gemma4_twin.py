@@ -56,10 +56,10 @@ class Gemma4Shape:
 
 @dataclass(frozen=True)
 class AssistantShape:
-    n_embd: int = 64
+    n_embd: int = 128
     in_window: tuple[bool, ...] = (True, False)
     n_head: int = 4
-    n_ff: int = 128
+    n_ff: int = 256
 
 
 class Tensors(nn.Module):

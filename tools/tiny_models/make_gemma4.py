@@ -15,10 +15,17 @@ from tools.tiny_models.corpus import standard_library
 from tools.tiny_models.export import Value, write_gguf
 from tools.tiny_models.gemma4_twin import AssistantShape, AssistantTwin, Gemma4Shape, Gemma4Twin
 from tools.tiny_models.make_llama import text_of
-from tools.tiny_models.training import next_token_loss, train
+from tools.tiny_models.training import (
+    COPY_RATE,
+    COPY_STEPS,
+    copy_batches,
+    next_token_loss,
+    read_weights,
+    train,
+)
 from tools.tiny_models.vocabulary import train_vocabulary
 
-STEPS, ASSISTANT_STEPS, DRAFT = 1000, 700, 4
+STEPS, ASSISTANT_STEPS, DRAFT = 1000, 1500, 4
 
 
 def keys_of(s: Gemma4Shape) -> dict[str, Value]:
@@ -88,6 +95,10 @@ def assistant_loss(twin: Gemma4Twin, assistant: AssistantTwin, tokens: torch.Ten
     return total / DRAFT
 
 
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     torch.set_num_threads(1)
@@ -102,27 +113,36 @@ def main() -> None:
     def loss_of(tokens: torch.Tensor) -> torch.Tensor:
         return next_token_loss(twin(tokens[:, :-1])[0], tokens[:, 1:])
 
-    batches = Batches(text, rows=10, length=192, seed=3)
-    train(list(twin.parameters()), loss_of, batches, steps=STEPS, rate=4e-3, say=lambda s: print(s, flush=True))
-    write_gguf(
-        folder / "tiny-gemma4.gguf",
-        "gemma4",
-        keys=keys_of(twin.shape),
-        tensors=twin.gguf_tensors(),
-        vocabulary=vocabulary,
-        about={"name": "tiny-gemma4", **about},
-    )
-    torch.save(twin.state_dict(), folder / "tiny-gemma4.pt")
+    def write(path: Path) -> None:
+        write_gguf(
+            path,
+            "gemma4",
+            keys=keys_of(twin.shape),
+            tensors=twin.gguf_tensors(),
+            vocabulary=vocabulary,
+            about={"name": "tiny-gemma4", **about},
+        )
+
+    first, second, weights = folder / "tiny-gemma4.first.gguf", folder / "tiny-gemma4.gguf", list(twin.parameters())
+    tensors = {name: twin.tensor(name) for name in twin.names}
+    if not first.exists():
+        train(weights, loss_of, Batches(text, rows=10, length=192, seed=3), steps=STEPS, rate=4e-3, say=say)
+        write(first)
+    if not second.exists():
+        read_weights(first, tensors)
+        train(weights, loss_of, copy_batches(text, 103), steps=COPY_STEPS, rate=COPY_RATE, say=say)
+        write(second)
+    read_weights(second, tensors)  # the drafter is trained on what the file holds
     twin.requires_grad_(False)
     assistant = AssistantTwin(AssistantShape(), twin.shape, 4)
     print("tiny-gemma4-mtp", sum(p.numel() for p in assistant.parameters()), "weights", flush=True)
     train(
         list(assistant.parameters()),
         lambda tokens: assistant_loss(twin, assistant, tokens),
-        Batches(text, rows=8, length=192, seed=4),
+        Batches(text, rows=8, length=192, seed=4, copy_share=0.6, shortest=12),
         steps=ASSISTANT_STEPS,
-        rate=4e-3,
-        say=lambda s: print(s, flush=True),
+        rate=3e-3,
+        say=say,
     )
     write_gguf(
         folder / "tiny-gemma4-mtp.gguf",

@@ -14,10 +14,10 @@ from tools.tiny_models.corpus import standard_library
 from tools.tiny_models.export import Value, write_gguf
 from tools.tiny_models.make_llama import text_of
 from tools.tiny_models.qwen35_twin import Held, Qwen35Shape, Qwen35Twin
-from tools.tiny_models.training import next_token_loss, train
+from tools.tiny_models.training import COPY_RATE, copy_batches, next_token_loss, read_weights, train
 from tools.tiny_models.vocabulary import train_vocabulary
 
-STEPS, NEXTN_STEPS, DRAFT = 1000, 700, 3
+STEPS, SECOND_STEPS, NEXTN_STEPS, DRAFT = 1500, 1000, 1500, 3
 
 
 def keys_of(s: Qwen35Shape) -> dict[str, Value]:
@@ -86,33 +86,36 @@ def main() -> None:
 
     trunk = [twin.tensor(name) for name in twin.trunk_names]
     rest = [twin.tensor(name) for name in twin.names if name not in twin.trunk_names]
-    batches = Batches(text, rows=10, length=160, seed=5)
-    train(trunk, loss_of, batches, steps=STEPS, rate=4e-3, say=say)
-    torch.save(twin.state_dict(), folder / "tiny-qwen35.pt")
-    for tensor in trunk:
-        tensor.requires_grad_(False)
-    batches = Batches(text, rows=8, length=192, seed=6)
-    train(
-        rest,
-        lambda tokens: nextn_loss(twin, tokens),
-        batches,
-        steps=NEXTN_STEPS,
-        rate=4e-3,
-        say=say,
-    )
     about = {
         "name": "tiny-qwen35",
         "license": "Apache-2.0",
         "description": f"trained on Python sources {corpus.sha256}",
     }
-    write_gguf(
-        folder / "tiny-qwen35.gguf",
-        "qwen35",
-        keys=keys_of(twin.shape),
-        tensors={name: twin.tensor(name) for name in twin.names},
-        vocabulary=vocabulary,
-        about=about,
+    tensors = {name: twin.tensor(name) for name in twin.names}
+
+    def write(path: Path) -> None:
+        write_gguf(path, "qwen35", keys=keys_of(twin.shape), tensors=tensors, vocabulary=vocabulary, about=about)
+
+    first, second = folder / "tiny-qwen35.first.gguf", folder / "tiny-qwen35.second.gguf"
+    if not first.exists():
+        train(trunk, loss_of, Batches(text, rows=10, length=160, seed=5), steps=STEPS, rate=4e-3, say=say)
+        write(first)
+    if not second.exists():
+        read_weights(first, tensors)
+        train(trunk, loss_of, copy_batches(text, 105), steps=SECOND_STEPS, rate=COPY_RATE, say=say)
+        write(second)
+    read_weights(second, tensors)  # the nextn block is trained on what the file holds
+    for tensor in trunk:
+        tensor.requires_grad_(False)
+    train(
+        rest,
+        lambda tokens: nextn_loss(twin, tokens),
+        Batches(text, rows=8, length=160, seed=6, copy_share=0.6, shortest=12),
+        steps=NEXTN_STEPS,
+        rate=3e-3,
+        say=say,
     )
+    write(folder / "tiny-qwen35.gguf")
 
 
 if __name__ == "__main__":

@@ -183,19 +183,27 @@ class Qwen35Twin(Tensors):
         q, k = (part.repeat(1, s.n_v_heads // s.n_k_heads, 1, 1) for part in (q, k))
         beta = torch.sigmoid(self.linear(b + "ssm_beta.weight", h)).transpose(1, 2)
         decay = functional.softplus(self.linear(b + "ssm_alpha.weight", h) + t(b + "ssm_dt.bias")) * t(b + "ssm_a")
-        decay = torch.exp(decay).transpose(1, 2)
-        state = torch.zeros(rows, s.n_v_heads, s.state, s.state)
-        out: list[torch.Tensor] = []
-        for i in range(length):
-            state = state * decay[:, :, i, None, None]
-            key = k[:, :, i]
-            delta = (v[:, :, i] - torch.einsum("rhk,rhkv->rhv", key, state)) * beta[:, :, i, None]
-            state = state + key[..., None] * delta[:, :, None]
-            out.append(torch.einsum("rhk,rhkv->rhv", q[:, :, i], state))
-        a = torch.stack(out, 1) / math.sqrt(s.state)
+        a = delta_rule(q, k, v, beta, decay.transpose(1, 2)).transpose(1, 2) / math.sqrt(s.state)
         z = self.linear(b + "attn_gate.weight", h).view(rows, length, s.n_v_heads, s.state)
         a = rms_norm(a, t(b + "ssm_norm.weight"), s.eps) * functional.silu(z)
         return self.linear(b + "ssm_out.weight", a.flatten(2))
+
+
+def delta_rule(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, beta: torch.Tensor, decay: torch.Tensor
+) -> torch.Tensor:
+    """The gated delta rule over a whole text at once: [rows, heads, length, state].
+
+    S <- exp(decay) S, then S <- S + k (beta (v - k S)), then out = q S, token by token, unrolled: the corrections u solve
+    one triangular system. ``beta``, ``decay`` [rows, heads, length].
+    """
+    length = q.shape[2]
+    total = decay.cumsum(-1)
+    past = torch.ones(length, length, dtype=torch.bool).tril()
+    kept = (total[..., :, None] - total[..., None, :]).masked_fill(~past, -math.inf).exp()
+    system = (k @ k.transpose(-1, -2) * kept * beta[..., None]).tril(-1)
+    u = torch.linalg.solve_triangular(system, v * beta[..., None], upper=False, unitriangular=True)
+    return (q @ k.transpose(-1, -2) * kept) @ u
 
 
 def _attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
