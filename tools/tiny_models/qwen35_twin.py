@@ -194,8 +194,8 @@ def delta_rule(
 ) -> torch.Tensor:
     """The gated delta rule over a whole text at once: [rows, heads, length, state].
 
-    S <- exp(decay) S, then S <- S + k (beta (v - k S)), then out = q S, token by token, unrolled: the corrections u solve
-    one triangular system. ``beta``, ``decay`` [rows, heads, length].
+    S <- exp(decay) S, then S <- S + k (beta (v - k S)), then out = q S, token by token, unrolled: the corrections u
+    solve one triangular system. ``beta``, ``decay`` [rows, heads, length].
     """
     length = q.shape[2]
     total = decay.cumsum(-1)
