@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine suite: its quantiser, its goldens, its faults."""
