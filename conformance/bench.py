@@ -25,15 +25,17 @@ class NotServed(Exception):
     """The runtime does not offer what the check is about, and is not expected to. No failure."""
 
 
-@dataclass
-class Bench:
-    """The opened library, the profile of this SoC and runtime, and the seed.
+class CannotOpen(Exception):
+    """What is to be judged cannot be opened: no verdict on it. The message says why and what to do."""
+
+
+@dataclass(kw_only=True)
+class BaseBench:
+    """What every check gets, whatever is judged: level, seed, and its own random numbers.
 
     ``unexpected`` collects what worked although the profile says that it does not; ``known`` the refusals it names.
     """
 
-    library: Librknnrt
-    profile: Profile | None
     level: str
     seed: int
     check: str
@@ -46,6 +48,28 @@ class Bench:
     def pick(self, quick: Any, medium: Any, long: Any = None) -> Any:
         """The value for this run's level."""
         return {"quick": quick, "medium": medium, "long": medium if long is None else long}[self.level]
+
+    def remarks(self) -> list[str]:
+        """Where what was judged contradicted itself: one of these turns a pass into a failure."""
+        return []
+
+    def close(self) -> None:
+        """Gives back what was opened; the process ends right after."""
+
+
+@dataclass(kw_only=True)
+class Bench(BaseBench):
+    """The opened library and the profile of this SoC and runtime."""
+
+    library: Librknnrt
+    profile: Profile | None
+
+    def remarks(self) -> list[str]:
+        """Return code, pointer and log are three signals of one call; success after a logged error is none.
+
+        Source: rknn-llm issue 156.
+        """
+        return list(self.library.remarks)
 
     def matmul(self, M: int, K: int, N: int, type: int, **options: Any) -> Matmul:
         """A context whose C holds the canary."""
@@ -110,7 +134,7 @@ class Check:
     """One check: its name, what it does, and how long it may take at level quick, in seconds."""
 
     name: str
-    function: Callable[[Bench], str]
+    function: Callable[[Any], str]
     deadline_s: float = 60.0
 
     @property

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 
 import pytest
 
 from conformance.options import Options
 from conformance.runner import Outcome
 from conformance.section import CannotWrite, section, write_section
-from conformance.target import Target
+from conformance.subjects import Subject
 from reports.contract import EXIT_COULD_NOT_RUN, Verdict
 
 PROPERTY = "conformance"
@@ -21,15 +22,25 @@ PROPERTY = "conformance"
 class Results:
     """What is judged, with which options, and the outcomes so far."""
 
-    def __init__(self, options: Options, target: Target, *, is_worker: bool) -> None:
-        self.options, self.target, self._is_worker = options, target, is_worker
+    def __init__(self, options: Options, subjects: Mapping[str, Subject], *, is_worker: bool) -> None:
+        self.options, self.subjects, self._is_worker = options, subjects, is_worker
         self.outcomes: list[Outcome] = []
         self.report_error: str | None = None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no silicon is behind something that is judged."""
+        return any(subject.simulated for subject in self.subjects.values())
+
+    @property
+    def header(self) -> str:
+        """What is judged, on one line."""
+        return "; ".join(subject.header for subject in self.subjects.values())
 
     def pytest_report_header(self) -> list[str]:
         """Target, SIMULATED or not, level and seed."""
         return [
-            f"conformance {self.target.header}",
+            *(f"conformance {subject.header}" for subject in self.subjects.values()),
             f"conformance level {self.options.level}, seed {self.options.seed}",
         ]
 
@@ -44,7 +55,7 @@ class Results:
         if self._is_worker or self.options.report is None:
             return
         try:
-            write_section(self.options.report, section(self.target, self.options, self.outcomes))
+            write_section(self.options.report, section(self.subjects, self.options, self.outcomes))
         except CannotWrite as error:
             self.report_error = str(error)
             session.exitstatus = EXIT_COULD_NOT_RUN
@@ -53,7 +64,7 @@ class Results:
         """What passed and what that covers, and what the profile did not expect."""
         if not self.outcomes:
             return
-        terminalreporter.section("conformance" + (" (SIMULATED)" if self.target.simulated else ""))
+        terminalreporter.section("conformance" + (" (SIMULATED)" if self.simulated else ""))
         for outcome in self.outcomes:
             sentence = outcome.covered or (outcome.reason or "").splitlines()[0]
             terminalreporter.write_line(f"{outcome.verdict.value:13} {outcome.check:21} {sentence}")
@@ -61,7 +72,7 @@ class Results:
             terminalreporter.write_line(f"unexpected pass: {text}")
         counts = Counter(outcome.verdict for outcome in self.outcomes)
         told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-        terminalreporter.write_line(f"{len(self.outcomes)} checks: {told}. {self.target.header}")
+        terminalreporter.write_line(f"{len(self.outcomes)} checks: {told}. {self.header}")
         if self.options.report is not None:
             done = self.report_error or f"section 'conformance' written into {self.options.report}"
             terminalreporter.write_line(done)
@@ -83,4 +94,5 @@ def from_text(text: str) -> Outcome:
         fields["reason"],
         tuple(fields["unexpected"]),
         tuple(fields["known"]),
+        fields["suite"],
     )

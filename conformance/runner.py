@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from conformance.target import Target
+from conformance.subjects import Subject
 from reports.contract import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,12 +33,13 @@ class Outcome:
     reason: str | None = None
     unexpected: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
+    suite: str = "runtime"
 
 
 class Runner:
     """Runs checks on a target, each in its own child with a deadline. A context manager."""
 
-    def __init__(self, target: Target, *, level: str, seed: int, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, target: Subject, *, level: str, seed: int, env: Mapping[str, str] | None = None) -> None:
         self.target, self.level, self.seed = target, level, seed
         self._env = dict(env or {})
         self._process: subprocess.Popen[str] | None = None
@@ -46,10 +47,9 @@ class Runner:
     def run(self, check: str, *, deadline_s: float, env: Mapping[str, str] | None = None) -> Outcome:
         """Runs one check; never raises for what the library does."""
         request = {
+            **self.target.request,
+            "suite": self.target.suite,
             "check": check,
-            "library": str(self.target.path),
-            "force": not self.target.mock,
-            "soc": self.target.soc,
             "level": self.level,
             "seed": self.seed,
             "deadline_s": deadline_s,
@@ -59,7 +59,8 @@ class Runner:
             answer = self._ask(json.dumps(request), deadline_s + _MARGIN_S)
         except (OSError, ValueError) as error:
             self.close()
-            return Outcome(check, Verdict.COULD_NOT_RUN, 0.0, reason=f"the process that runs checks is gone: {error}")
+            reason = f"the process that runs checks is gone: {error}"
+            return Outcome(check, Verdict.COULD_NOT_RUN, 0.0, reason=reason, suite=self.target.suite)
         return Outcome(
             check,
             Verdict(answer["verdict"]),
@@ -68,6 +69,7 @@ class Runner:
             answer.get("reason"),
             tuple(answer.get("unexpected") or ()),
             tuple(answer.get("known") or ()),
+            self.target.suite,
         )
 
     def close(self) -> None:

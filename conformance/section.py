@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from conformance.options import Options
 from conformance.runner import Outcome
+from conformance.subjects import EngineSubject, Subject
 from conformance.target import Target
 from reports.build import dumps
 from reports.contract import FORMAT
@@ -19,21 +20,35 @@ class CannotWrite(Exception):
     """The report cannot be read or written; the message says why and what to do."""
 
 
-def section(target: Target, options: Options, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """JSON of a run of the suite. Every check has ``covered`` (a pass) or ``reason`` (anything else)."""
+def section(subjects: Mapping[str, Subject], options: Options, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """JSON of a run. Every check has ``covered`` (a pass) or ``reason`` (anything else)."""
+    target = next((library for subject in subjects.values() if (library := _library(subject)) is not None), None)
     return {
-        "simulated": target.simulated,
-        "soc": target.soc,
+        "simulated": any(subject.simulated for subject in subjects.values()),
+        "soc": None if target is None else target.soc,
         "level": options.level,
         "seed": options.seed,
-        "library": {
+        "library": None
+        if target is None
+        else {
             "path": str(target.path),
             "version": target.version,
             "sha256": target.sha256,
             "mock": target.mock,
         },
+        "targets": [
+            {
+                "suite": suite,
+                "target": subject.header.removeprefix("target: "),
+                "simulated": subject.simulated,
+                "level": options.level,
+                "seed": options.seed,
+            }
+            for suite, subject in subjects.items()
+        ],
         "checks": [
             {
+                "suite": outcome.suite,
                 "name": outcome.check,
                 "verdict": outcome.verdict.value,
                 "duration_s": round(outcome.seconds, 6),
@@ -44,6 +59,31 @@ def section(target: Target, options: Options, outcomes: Sequence[Outcome]) -> di
             }
             for outcome in outcomes
         ],
+    }
+
+
+def _library(subject: Subject) -> Target | None:
+    if isinstance(subject, EngineSubject):
+        return subject.library
+    return subject if isinstance(subject, Target) else None
+
+
+def joined(old: Mapping[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+    """The new section with the suites of the old one that were not judged anew."""
+    fresh = {target["suite"] for target in new["targets"]}
+    held = dict(old or {})
+    checks = [check for check in held.get("checks") or () if check.get("suite", "runtime") not in fresh]
+    if not checks:
+        return new
+    kept = {check.get("suite", "runtime") for check in checks}
+    targets = [target for target in held.get("targets") or () if target.get("suite") in kept]
+    return {
+        **new,
+        "simulated": bool(new["simulated"] or held.get("simulated", True)),
+        "soc": new["soc"] or held.get("soc"),
+        "library": new["library"] or held.get("library"),
+        "targets": targets + new["targets"],
+        "checks": checks + new["checks"],
     }
 
 
@@ -65,7 +105,7 @@ def read_report(path: Path) -> dict[str, Any]:
 def write_section(path: Path, what: dict[str, Any]) -> None:
     """Puts the section into the report at ``path``, all or nothing. Raises :class:`CannotWrite`."""
     report = read_report(path)
-    report["conformance"] = what
+    report["conformance"] = joined(report.get("conformance"), what)
     fresh = path.with_name(f".{path.name}.new")
     try:
         fresh.write_text(dumps(report), "utf-8")

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from c_probes import mock
 from c_probes.library_file import describe_library
@@ -33,6 +34,17 @@ class Target:
     simulated: bool
     soc: str | None
     why: str
+    suite: str = "runtime"
+
+    @property
+    def silicon(self) -> bool:
+        """Whether one process at a time may use it: the mock is no shared device."""
+        return not self.mock
+
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """What the worker needs to open it."""
+        return {"library": str(self.path), "force": not self.mock, "soc": self.soc}
 
     @property
     def header(self) -> str:

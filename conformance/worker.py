@@ -21,6 +21,7 @@ from c_probes.abi import load_ffi
 from c_probes.child_limits import apply_limits
 from c_probes.signal_names import signal_name
 from conformance.run_check import run_check
+from conformance.suites import load_suite
 
 GRACE_S = 2.0
 _MAX_ANSWER = 1 << 20
@@ -40,6 +41,10 @@ def main() -> int:
 
 def serve(request: dict[str, Any]) -> dict[str, Any]:
     """One check in a child of its own: the child's answer, or how it died."""
+    try:
+        load_suite(request["suite"])  # here once, and each child inherits it
+    except ImportError as error:
+        return {"verdict": "could-not-run", "seconds": 0.0, "reason": f"the suite {request['suite']}: {error}"}
     read_end, write_end = os.pipe()
     with tempfile.TemporaryFile() as said:
         pid = os.fork()

@@ -207,7 +207,9 @@ def _conformance(report: dict[str, Any], width: int, paint: Any) -> list[str]:
     if not section:
         return []
     library = section.get("library") or {}
-    told = f"Conformance of {inert(library.get('version'))}" + (" (SIMULATED)" if section.get("simulated") else "")
+    targets = [inert(target.get("target")) for target in section.get("targets") or ()]
+    what = "; ".join(targets) or inert(library.get("version"))
+    told = f"Conformance of {what}" + (" (SIMULATED)" if section.get("simulated") else "")
     return _steps(told, section.get("checks", []), width, paint)
 
 

@@ -62,8 +62,10 @@ def test_a_wrong_runtime_makes_the_suite_red_and_the_message_says_what_should_ho
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--engine", "npu"], 2, "--engine is not in this version"),
-        (["--server", "http://localhost:8080"], 2, "--server is not in this version"),
+        (["--engine", "npu", "--library", str(ROOT / "pyproject.toml")], 2, "--engine npu uses no library"),
+        (["--server", "localhost:8080"], 2, "has to be an address such as http://localhost:8080"),
+        (["--server-off", "http://localhost:8080"], 2, "--server-off goes with --server"),
+        (["--model", str(ROOT / "pyproject.toml")], 2, "--model goes with --engine or --server"),
         (["--library", "/no/such/file"], 2, "/no/such/file: there is no such file"),
         (["--seed", "-1"], 2, "--seed -1: it has to be 0 or more"),
         (["--deadline", "0"], 2, "more than 0 seconds"),
