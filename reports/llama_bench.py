@@ -28,7 +28,10 @@ MAX_RATE = 1e9
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One test: rates in tokens per second. ``flash_attn`` None: chosen by the program (auto)."""
+    """One test: rates in tokens per second. ``flash_attn`` None: chosen by the program (auto).
+
+    ``backends`` are those the program was built with, ``devices`` what was asked for: ``none`` (-dev none) is the CPU.
+    """
 
     model: str
     model_size: int
@@ -45,6 +48,7 @@ class BenchRow:
     n_depth: int
     avg_ts: float
     samples_ts: tuple[float, ...]
+    devices: str = "auto"
 
     @property
     def is_prefill(self) -> bool:
@@ -56,11 +60,15 @@ class BenchRow:
 
     @property
     def on_npu(self) -> bool:
-        return "rknpu" in self.backends.lower()
+        return "rknpu" in self.backends.lower() and not self._no_device
 
     @property
     def cpu_only(self) -> bool:
-        return {part.strip().lower() for part in self.backends.split(",")} <= {"cpu", "blas", ""}
+        return self._no_device or {part.strip().lower() for part in self.backends.split(",")} <= {"cpu", "blas", ""}
+
+    @property
+    def _no_device(self) -> bool:
+        return self.devices == "none"
 
     @property
     def label(self) -> str:
@@ -153,6 +161,7 @@ def _row(record: Any) -> BenchRow:
         n_depth=_count(record, "n_depth", MAX_COUNT, 0),
         avg_ts=average,
         samples_ts=_samples(record.get("samples_ts")),
+        devices=_word(record, "devices", "auto"),
     )
 
 
