@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every check of the suite ``engine``, by name, in the order of a run; and how its bench is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from conformance.bench import CannotOpen, Check
+from conformance.engine import matmuls
+from conformance.engine.bench import ENGINES, EngineBench
+from conformance.engine.faults import UnknownFault, fault_of
+from conformance.quantiser import edges, sweeps
+from reference_engine.backends.device_library import NoLibrary, find_device_library
+
+_FUNCTIONS: tuple[Callable[[EngineBench], str], ...] = (
+    sweeps.quantiser_rim,
+    sweeps.quantiser_halves,
+    sweeps.quantiser_subnormal,
+    edges.quantiser_clip,
+    edges.quantiser_signs,
+    edges.quantiser_zero_rows,
+    edges.quantiser_not_finite,
+    edges.quantiser_fp16,
+    matmuls.matmul_oracle,
+    matmuls.matmul_segments,
+    matmuls.matmul_float,
+    matmuls.matmul_device,
+)
+DEADLINE_S = 120.0
+"""At level quick; a large model of the user's own may need more (--deadline)."""
+
+CHECKS = {function.__name__: Check(function.__name__, function, DEADLINE_S) for function in _FUNCTIONS}
+
+
+def open_bench(request: dict[str, Any]) -> EngineBench:
+    """``engine`` npu or device, ``model`` a path or None, ``library`` of the device. CannotOpen."""
+    if request["engine"] not in ENGINES:
+        raise CannotOpen(f"there is no engine {request['engine']!r}; there are {' and '.join(ENGINES)}")
+    model, library = request.get("model"), request.get("library")
+    if model is not None and not Path(model).is_file():
+        raise CannotOpen(f"there is no model {model}")
+    try:
+        if request["engine"] == "device":
+            find_device_library(None if library is None else Path(library))
+        fault = fault_of(request.get("env") or {})
+    except (NoLibrary, UnknownFault) as error:
+        raise CannotOpen(str(error)) from error
+    return EngineBench(
+        level=request["level"],
+        seed=int(request["seed"]),
+        check=request["check"],
+        engine=request["engine"],
+        model_path=None if model is None else Path(model),
+        library=None if library is None else Path(library),
+        fault=fault,
+    )
