@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The traps by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from conformance.traps import tables
+from conformance.traps.trap import Design
+
+DESIGNS: Mapping[str, Callable[[], Design]] = {
+    "int8-wrap": tables.int8_wrap,
+    "k-segment": tables.k_segment,
+    "segment-scale": tables.segment_scale,
+    "core-slices": tables.core_slices,
+    "stale-activation": tables.stale_activation,
+    "w4a4": tables.w4a4,
+    "tied-head": tables.tied_head,
+}
