@@ -9,6 +9,9 @@ from conformance.server.difference import NEAR_TIE, UNCLEAR, Difference, first_d
 from conformance.server.replies import Completion
 from conformance.server.sides import N_PROBS, Side, speculates
 
+MIN_STEPS = 16
+"""A run that ends sooner says nothing."""
+
 
 def greedy_is_repeatable(bench: ServerBench) -> str:
     """The same prompt at temperature 0 gives the same tokens again, with other prompts in between.
@@ -21,11 +24,14 @@ def greedy_is_repeatable(bench: ServerBench) -> str:
     for prompt, wanted in zip(prompts, first, strict=True):
         if not wanted.steps:
             raise Wrong(f"nothing is generated for a prompt of {len(prompt)} characters")
+    shortest = min(len(told.steps) for told in first)
+    if shortest < MIN_STEPS:
+        raise NotServed(f"of {n} tokens asked for it generates {shortest} (ignore_eos is set): too few to judge")
     for _ in range(times - 1):
         for prompt, wanted in zip(prompts, first, strict=True):
             _same(bench, prompt, wanted, bench.server.complete(prompt, n, ignore_eos=True))
     kind = "token ids" if first[0].tokens is not None else "texts (it gives no token ids)"
-    said = f"{count} prompts by {len(first[0].steps)} steps, {times} times each in turn: the same {kind}"
+    said = f"{count} prompts by {shortest} steps or more, {times} times each in turn: the same {kind}"
     return "; ".join([said, *(f"but for a tie between batch shapes of drafts: {text}" for text in bench.known)])
 
 

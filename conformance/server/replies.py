@@ -127,7 +127,7 @@ def read_completion(told: Any) -> Completion:
     if text is None:
         raise Garbage("it has no field 'content'")
     tokens = None
-    if record.get("tokens"):
+    if record.get("tokens") not in (None, []):
         tokens = read_ids(record["tokens"])
     rows = _rows(record.get("completion_probabilities"))
     if tokens is None and rows and all(isinstance(row.token, int) for row in rows):

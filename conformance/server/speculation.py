@@ -23,6 +23,9 @@ from conformance.server.sides import N_PROBS, Side, sides_of
 
 DRAFTED, ACCEPTED = "spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total"
 
+MIN_STEPS = 32
+"""A shorter comparison has missed real faults (mlx-swift-lm issue 542)."""
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -52,6 +55,9 @@ def speculation_changes_nothing(bench: ServerBench) -> str:
     counted = acceptance(pairs, before, bench.server.metrics())
     if any(pair.off.timings.draft_n for pair in pairs):
         raise NotServed(f"the side without speculation drafts too ({off.client.url}): there is nothing to compare with")
+    shortest = min(max(len(pair.off.steps), len(pair.on.steps)) for pair in pairs)
+    if shortest < MIN_STEPS:
+        raise NotServed(f"of {n} tokens asked for {shortest} are generated (ignore_eos is set): too few to judge")
     told = [judged(bench, pair, off, on, pair.index) for pair in pairs if pair.index is not None]
     if counted is not None and counted[0] == 0 and not told:
         raise NotServed(f"no draft was made for {count} prompts of {n} tokens: nothing was verified")

@@ -10,6 +10,7 @@ from typing import Any
 from conformance.bench import CannotOpen, Check, NotServed, Wrong
 from conformance.server.bench import ServerBench, open_server
 from conformance.server.client import Loading, NotOffered, ServerError
+from conformance.server.npu import npu_is_used_in_prefill
 from conformance.server.repeat import greedy_is_repeatable, greedy_takes_the_most_likely
 from conformance.server.speculation import speculation_changes_nothing
 
@@ -42,6 +43,7 @@ _DEADLINES_S = {
     greedy_is_repeatable: 300.0,
     greedy_takes_the_most_likely: 200.0,
     speculation_changes_nothing: 600.0,
+    npu_is_used_in_prefill: 600.0,
 }
 """A board decodes one to ten tokens a second."""
 

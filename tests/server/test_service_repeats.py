@@ -75,3 +75,10 @@ def test_texts_are_compared_where_no_ids_are_given() -> None:
 def test_a_service_that_generates_nothing_is_caught() -> None:
     with serving(raw={"/completion": b'{"content": "", "tokens": []}'}) as server:
         assert "nothing is generated" in failed(outcome(REPEATS, server.url))
+
+
+def test_a_service_that_ends_at_once_is_not_judged_by_one_token() -> None:
+    with serving(raw={"/completion": b'{"content": "a", "tokens": [97]}'}) as server:
+        told = outcome(REPEATS, server.url)
+    assert told["verdict"] == "unsupported"
+    assert "generates 1" in told["reason"]

@@ -138,3 +138,14 @@ def test_two_models_are_not_compared() -> None:
         told = outcome(CHECK, on.url, off.url)
     assert told["verdict"] == "could-not-run"
     assert "same model" in told["reason"]
+
+
+def test_a_comparison_of_a_few_tokens_is_no_pass() -> None:
+    short = {"/completion": b'{"content": "abcd", "tokens": [97, 98, 99, 100], "timings": {"draft_n": 3}}'}
+    with (
+        serving(**ON, raw=short) as on,
+        serving(raw={"/completion": short["/completion"].replace(b"3}", b"0}")}) as off,
+    ):
+        told = outcome(CHECK, on.url, off.url)
+    assert told["verdict"] == "unsupported"
+    assert "too few to judge" in told["reason"]
