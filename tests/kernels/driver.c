@@ -167,13 +167,18 @@ static int forks(void)
         if (child < 0)
             die("fork failed");
         if (!child) {
-            alarm(30); /* a deadlock ends the child, which then counts as wrong */
+            alarm(120); /* a deadlock ends the child, which then counts as wrong */
             struct product p = make(9, 200, 100, 'r');
             _exit(multiply(&p, 4) || !exact(&p));
         }
         int status = 0;
-        if (waitpid(child, &status, 0) != child || status)
+        if (waitpid(child, &status, 0) != child)
+            die("no child to wait for");
+        if (status) {
+            fprintf(stderr, "driver: child %d ended with wait status %#x\n", i, (unsigned)status);
             atomic_fetch_add(&wrong, 1);
+            break; /* one that hangs is enough */
+        }
     }
     atomic_store(&stop, 1);
     for (int i = 0; i < 3; i++)

@@ -15,8 +15,10 @@ SANITIZERS = {
     "address-undefined": ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0"),
     "thread": ("-fsanitize=thread", "-O1"),
 }
-# ThreadSanitizer refuses threads in a forked child unless told; that the child is sound is what is tested here.
-OPTIONS = {"TSAN_OPTIONS": "die_after_fork=0 halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=1"}
+# No fork under a sanitizer: the locks of their runtimes stay held in the child of a fork among threads that allocate,
+# so that a sound child hangs (clang 14: ThreadSanitizer in MetaMap::AllocBlock, AddressSanitizer in its allocator;
+# compiler-rt tsan_rtl.cpp says so at ForkChildAfter, llvm-project pull request 96600 locks some of them since).
+OPTIONS = {"TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=1"}
 COMPILER = ("clang",) if shutil.which("clang") else ("gcc",)
 
 
@@ -27,7 +29,8 @@ def launch(driver: Path, kind: str) -> list[str]:
 
 
 def test_fork_among_working_threads_leaves_parent_and_child_sound(native_driver: Path) -> None:
-    assert run_driver([str(native_driver)], "fork").returncode == 0
+    done = run_driver([str(native_driver)], "fork")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_threads_that_pack_multiply_and_free_at_once_stay_exact(native_driver: Path) -> None:
@@ -51,9 +54,8 @@ def test_sanitizers_find_nothing(builds: Path, kernels: Kernels, vectors: str, k
         done = run_driver(command, "vectors", name, env=OPTIONS)
         assert (done.returncode, done.stderr, done.stdout) == (0, "", vectors), name
     kernels.force(None)
-    for mode in ("race", "fork"):
-        done = run_driver(command, mode, env=OPTIONS)
-        assert (done.returncode, done.stderr) == (0, ""), mode
+    done = run_driver(command, "race", env=OPTIONS)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("cc", ["gcc", "clang"])
