@@ -56,7 +56,7 @@ class Gemma4Shape:
 
 @dataclass(frozen=True)
 class AssistantShape:
-    n_embd: int = 128
+    n_embd: int = 96  # not the target's: llama.cpp refuses that
     in_window: tuple[bool, ...] = (True, False)
     n_head: int = 4
     n_ff: int = 256

@@ -25,7 +25,7 @@ from tools.tiny_models.training import (
 )
 from tools.tiny_models.vocabulary import train_vocabulary
 
-STEPS, ASSISTANT_STEPS, DRAFT = 1000, 1500, 4
+STEPS, ASSISTANT_STEPS, DRAFT = 1000, 1600, 4
 
 
 def keys_of(s: Gemma4Shape) -> dict[str, Value]:
