@@ -9,10 +9,12 @@ from typing import Any
 
 from conformance.bench import CannotOpen, Check, NotServed, Wrong
 from conformance.server.bench import ServerBench, open_server
+from conformance.server.cheat import repeated_prompt_is_not_faster
 from conformance.server.client import Loading, NotOffered, ServerError
 from conformance.server.npu import npu_is_used_in_prefill
 from conformance.server.repeat import greedy_is_repeatable, greedy_takes_the_most_likely
 from conformance.server.speculation import speculation_changes_nothing
+from conformance.server.trapped import trap_model_gives_its_tokens
 
 __all__ = ["CHECKS", "open_bench"]
 
@@ -43,6 +45,8 @@ _DEADLINES_S = {
     greedy_is_repeatable: 300.0,
     greedy_takes_the_most_likely: 200.0,
     speculation_changes_nothing: 600.0,
+    trap_model_gives_its_tokens: 120.0,
+    repeated_prompt_is_not_faster: 600.0,
     npu_is_used_in_prefill: 600.0,
 }
 """A board decodes one to ten tokens a second."""

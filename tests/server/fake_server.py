@@ -32,7 +32,9 @@ class Behaviour:
     ``prefill_gap``: the gap in the row of a first token, where it is another.
     ``draft``: (drafted, accepted) of each answer. ``forget``: fields left out of an answer. ``raw``: what is sent in
     place of an answer, by path. ``status``: code of the answers, by path. ``prefill_tps`` and ``decode_tps``: what its
-    timings say. ``repeat_factor``: how much faster it says it is with a prompt that it has seen.
+    timings say. ``repeat_factor``: how much faster it says it is with a prompt that it has
+    seen, and ``repeat_draft`` what it drafts then. ``answers`` are learned by heart, by prompt; ``vocabulary``: ids of
+    texts that are not their bytes.
     """
 
     gap: float = 1.5
@@ -61,8 +63,10 @@ class Behaviour:
     spread: float = 0.02
     keeps_prompts: bool = False
     repeat_factor: float = 1.0
+    repeat_draft: tuple[int, int] | None = None
     timings: dict[str, Any] = field(default_factory=dict)
     answers: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
+    vocabulary: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def choices(context: tuple[int, ...]) -> list[int]:
@@ -171,12 +175,17 @@ class FakeServer:
                 'llamacpp:spec_decode_num_accepted_tokens_per_pos_total{position="0"} 3\n'
             )
         if path == "/tokenize" and it.tokenizes and body is not None:
-            return {"tokens": list(body["content"].encode())}
+            return {"tokens": list(self._ids(body["content"]))}
         if path == "/completion" and it.completion and body is not None:
             return self._completion(body)
         if path == "/v1/completions" and it.openai and body is not None:
             return self._openai(body)
         return None
+
+    def _ids(self, prompt: str | list[int]) -> tuple[int, ...]:
+        if isinstance(prompt, str):
+            return self.behaviour.vocabulary.get(prompt, tuple(prompt.encode()))
+        return tuple(prompt)
 
     def _generated(self, prompt: tuple[int, ...], n: int, quiet: bool) -> tuple[int, ...]:
         it = self.behaviour
@@ -194,7 +203,7 @@ class FakeServer:
         it = self.behaviour
         self.requests.append(body)
         self.times.append(time.monotonic())
-        prompt = tuple(body["prompt"].encode()) if isinstance(body["prompt"], str) else tuple(body["prompt"])
+        prompt = self._ids(body["prompt"])
         n, quiet = body["n_predict"], body.get("speculative.n_max") == 0
         made = self._generated(prompt, n, quiet)
         told: dict[str, Any] = {"content": bytes(made).decode("latin-1"), "tokens": list(made), "model": it.model}
@@ -228,15 +237,16 @@ class FakeServer:
             "predicted_ms": 1e3 * n / (it.decode_tps * noise[1] * factor),
         }
         if it.draft is not None and not quiet:
-            told["draft_n"], told["draft_n_accepted"] = it.draft
-            self.drafted, self.accepted = self.drafted + it.draft[0], self.accepted + it.draft[1]
+            drafted, accepted = it.repeat_draft if known and it.repeat_draft else it.draft
+            told["draft_n"], told["draft_n_accepted"] = drafted, accepted
+            self.drafted, self.accepted = self.drafted + drafted, self.accepted + accepted
         return {name: value for name, value in {**told, **it.timings}.items() if name not in it.forget}
 
     def _openai(self, body: dict[str, Any]) -> dict[str, Any]:
         it = self.behaviour
         self.requests.append(body)
         self.times.append(time.monotonic())
-        prompt = tuple(body["prompt"].encode()) if isinstance(body["prompt"], str) else tuple(body["prompt"])
+        prompt = self._ids(body["prompt"])
         made = self._generated(prompt, body["max_tokens"], quiet=False)
         choice: dict[str, Any] = {"text": bytes(made).decode("latin-1"), "index": 0, "logprobs": None}
         if body.get("logprobs") and it.probs:

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service with a trap model behind it: the right tokens, or the fault that the wrong ones prove."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from conformance.bench import NotServed, Wrong
+from conformance.server.bench import ServerBench
+from conformance.server.client import NotOffered
+from conformance.traps import Trap, diagnose, first_difference, manifest
+
+
+def trap_model_gives_its_tokens(bench: ServerBench) -> str:
+    """A trap model gives its expected tokens, however its prompt is cut into batches.
+
+    The margins of a trap are wide by construction (3 nats and more on every step under every correct pipeline), so a
+    wrong token is a fault of the engine, and which one names it. Start the service with one of the files that
+    ``python -m conformance.traps --write FOLDER`` writes; it is known by its name.
+    """
+    trap = served_trap(bench.props.model)
+    if trap is None:
+        served = bench.props.model or "a model whose name it does not tell"
+        raise NotServed(
+            f"{bench.server.url} serves {served}, which is no trap model; write them with "
+            "python -m conformance.traps --write FOLDER and start it with -m on one of the files"
+        )
+    _same_vocabulary(bench, trap)
+    ways: dict[str, str | tuple[int, ...]] = {"text": trap.prompt_text, "ids": trap.prompt}
+    done = []
+    for name, prompt in ways.items():
+        _right(trap, bench.server.complete(prompt, len(trap.tokens), ignore_eos=True).tokens, (), f"prompt as {name}")
+        done.append(f"prompt as {name}")
+    for count in sorted({1, len(trap.tokens) // 2, len(trap.tokens) - 1} - {0}):
+        # The prompt and the first right tokens as one prefill: another batch shape for the same positions.
+        prefix = trap.prompt + trap.tokens[:count]
+        told = bench.server.complete(prefix, len(trap.tokens) - count, ignore_eos=True)
+        _right(trap, told.tokens, trap.tokens[:count], f"{count} of its tokens read with the prompt")
+        done.append(f"{count} tokens read with the prompt")
+    if len(trap.prompt) > 1:
+        bench.server.complete(trap.prompt[:-1], 1, ignore_eos=True, cache_prompt=True)
+        told = bench.server.complete(trap.prompt, len(trap.tokens), ignore_eos=True, cache_prompt=True)
+        _right(trap, told.tokens, (), "prompt continued from the cache")
+        done.append("prompt continued from the cache")
+    return f"trap {trap.name}: {len(trap.tokens)} tokens right by each way ({', '.join(done)}); fault: {trap.fault}"
+
+
+def served_trap(model: str) -> Trap | None:
+    """The trap of that file name, None where it is none."""
+    rows: list[dict[str, Any]] = manifest()["traps"]
+    for row in rows:
+        if Path(model).name.removesuffix(".gguf") == str(row["file"]).removesuffix(".gguf"):
+            return Trap(
+                name=row["name"],
+                path=Path(row["file"]),
+                fault=row["fault"],
+                prompt=tuple(row["prompt_ids"]),
+                prompt_text=row["prompt"],
+                tokens=tuple(row["token_ids"]),
+                text=row["text"],
+                margins_nats=tuple(row["margins_nats"]),
+                wrong=row["wrong"],
+            )
+    return None
+
+
+def _same_vocabulary(bench: ServerBench, trap: Trap) -> None:
+    try:
+        ids = bench.server.tokenize(trap.prompt_text)
+    except NotOffered:
+        return
+    if ids != trap.prompt:
+        raise Wrong(
+            f"trap {trap.name}: its prompt {trap.prompt_text!r} is tokenized to {list(ids)} and not to "
+            f"{list(trap.prompt)}: another file under this name, or a tokenizer that adds or joins tokens"
+        )
+
+
+def _right(trap: Trap, tokens: tuple[int, ...] | None, before: tuple[int, ...], way: str) -> None:
+    if tokens is None:
+        raise NotServed("it gives no token ids, by which the answer of a trap is judged")
+    ids = before + tokens
+    if first_difference(trap, ids) is not None:
+        raise Wrong(f"{diagnose(trap, ids)} ({way})")
