@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reference_engine.errors import EngineError, UsageError
-from reference_engine.graphs.common import RopeTable, rope_table, windows_by_pattern
+from reference_engine.graphs.common import RopeTable, Run, rope_table, windows_by_pattern
+from reference_engine.workspace import LayerShape, Workspace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,6 +72,18 @@ class Gemma4Assistant:
         )
         self.windows = windows_by_pattern(hparams)
         self.layers = [Layer(load, number) for number in range(hparams.n_layer)]
+        shapes = [
+            LayerShape(
+                n_embd=hparams.n_embd,
+                heads=hparams.layers("attention.head_count")[number],
+                kv_heads=0,
+                key=hparams.head_size(number),
+                value=hparams.head_size(number),
+                n_ff=hparams.layers("feed_forward_length")[number],
+            )
+            for number in range(hparams.n_layer)
+        ]
+        self.workspace = Workspace(shapes, target.backend.kernels)
         last = len(target.layers) - 1
         self.kv_indices = [target.graph.kv_index(last - 1 if window else last) for window in self.windows]
 
@@ -83,6 +96,9 @@ class Gemma4Assistant:
     def truncate(self, n_past: int) -> None:
         """Nothing is remembered."""
 
+    def fill(self, tokens: Sequence[int], hidden: F32, first: int, *, head: int = 0) -> None:
+        """Nothing is remembered."""
+
     def decode(self, tokens: Sequence[int], hidden: F32, first: int, *, head: int = 0) -> tuple[F32, F32]:
         """Rows are independent of each other: all stand at position ``first`` and see the positions before it."""
         del head
@@ -90,49 +106,47 @@ class Gemma4Assistant:
             raise UsageError(
                 f"a draft at position {first} needs the target's positions before it; it has {self.cache.n_past}"
             )
-        embedded = np.empty((len(tokens), self.n_embd), dtype=np.float32)
-        self.target.graph.embed(tokens, embedded)
-        x = self.pre_projection(np.concatenate((embedded, hidden), axis=1))
-        positions = np.full(len(tokens), first - 1, dtype=np.int32)
+        m = len(tokens)
+        scratch = self.workspace.at(m)
+        # The last position that the rows see is one below their own, which holds nothing.
+        before: NDArray[np.int32] = np.full(m, first - 1, dtype=np.int32)
+        run = Run(self.ops, self.cache, scratch, first, before, tokens=tokens, gelu_half_table=self.gelu_half_table)
+        both = np.empty((m, 2 * self.n_embd), dtype=np.float32)
+        self.target.graph.embed(tokens, both[:, : self.n_embd])
+        both[:, self.n_embd :] = hidden
+        x = self.pre_projection(both, scratch[0].x)
         for index, layer in enumerate(self.layers):
-            self.run_layer(layer, index, x, positions)
-        n = self.ops.rms_norm(x, self.output_norm, self.eps)
-        logits = self.head(n[-1:])
+            run.enter(index, index, self.windows[index], self.kv_indices[index])
+            self.run_layer(layer, x, run)
+        n = run.rms_norm("result_norm", x, self.output_norm, self.eps)
+        logits = self.head(n if m == 1 else n[-1:])
         return logits[0], self.post_projection(n)
 
-    def run_layer(self, w: Layer, index: int, x: F32, before: NDArray[np.int32]) -> None:
-        """On x [M, n_embd] in place; ``before`` is the last position that the rows see, one below their own."""
-        window, ops = self.windows[index], self.ops
+    def run_layer(self, w: Layer, x: F32, run: Run) -> None:
+        """On x [M, n_embd] in place."""
+        window = run.window
+        h = run.rms_norm("attn_norm", x, w.attn_norm, self.eps)
+        q = run.heads[0]
+        w.q(h, q.reshape(run.m, -1))
+        run.norm_in_place("Qcur_normed", q, w.q_norm, self.eps)
+        self.turn(q, self.rope_in_window if window else self.rope, run)
+        # Seen from the position before, the window is one shorter.
+        attended = run.attend(q, scale=1.0, window=window - 1 if window else 0)
+        y = run.linear("attn_out", w.attn_output, attended)
+        run.norm_in_place("attn_post_norm", y, w.post_attention_norm, self.eps)
+        h = run.add_rms_norm(("sa_out", "ffn_norm"), x, y, w.ffn_norm, self.eps)
 
-        h = ops.rms_norm(x, w.attn_norm, self.eps)
-        q = w.q(h).reshape(len(x), -1, w.head_size)
-        ops.rms_norm(q, w.q_norm, self.eps, out=q)
-        self.turn(q, self.rope_in_window if window else self.rope, int(before[0]) + 1)
-        # The row's own position holds nothing: seen from the one below, the window is one shorter.
-        attended = ops.attention(
-            q,
-            self.cache.layer(self.kv_indices[index]),
-            before,
-            scale=1.0,
-            window=window - 1 if window else 0,
-            softcap=0.0,
-            flash=False,
-        )
-        y = w.attn_output(attended)
-        ops.rms_norm(y, w.post_attention_norm, self.eps, out=y)
-        ops.add(x, y, out=x)
+        gate, up = run.gate_up(w.gate_up, h)
+        y = run.linear("ffn_out", w.ffn_down, run.gelu_mul(gate, up))
+        run.add("ffn_added", x, run.norm_in_place("ffn_post_norm", y, w.post_ffw_norm, self.eps))
+        run.scale_in_place("out_scaled", x, w.output_scale)
 
-        gate, up = w.gate_up(ops.rms_norm(x, w.ffn_norm, self.eps))
-        ops.gelu_mul(gate, up, out=gate, half_table=self.gelu_half_table)
-        y = w.ffn_down(gate)
-        ops.rms_norm(y, w.post_ffw_norm, self.eps, out=y)
-        ops.add(x, y, out=x)
-        ops.scale(x, w.output_scale, out=x)
-
-    def turn(self, q: F32, table: RopeTable, position: int) -> None:
-        cos, sin = table.at(position, 1)
-        rows = len(q)
-        self.ops.rope(q, np.repeat(cos, rows, axis=0), np.repeat(sin, rows, axis=0), True)
+    def turn(self, q: F32, table: RopeTable, run: Run) -> None:
+        if run.m == 1:
+            run.rope(q, None, table, neox=True)
+            return
+        cos, sin = table.at(run.first, 1)
+        self.ops.rope(q, np.repeat(cos, run.m, axis=0), np.repeat(sin, run.m, axis=0), True)
 
 
 def _refuse_stranger(load: Loader, target: Model) -> None:

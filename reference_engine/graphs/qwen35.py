@@ -206,15 +206,20 @@ class NextnHead:
 
     def decode(self, tokens: Sequence[int], hidden: F32, first: int, *, head: int = 0) -> tuple[F32, F32]:
         """In chunks that change no bit, as the trunk computes."""
-        del head
+        states = self._pass(tokens, hidden, first)
+        assert self.block.head is not None
+        return self.block.head(np.ascontiguousarray(states[-1:]))[0], states
+
+    def fill(self, tokens: Sequence[int], hidden: F32, first: int, *, head: int = 0) -> None:
+        self._pass(tokens, hidden, first)
+
+    def _pass(self, tokens: Sequence[int], hidden: F32, first: int) -> F32:
         self.truncate(first)
         parts = [
             self._chunk(tokens[at : at + _CHUNK], hidden[at : at + _CHUNK], first + at)
             for at in range(0, len(tokens), _CHUNK)
         ]
-        states = np.concatenate(parts)
-        assert self.block.head is not None
-        return self.block.head(np.ascontiguousarray(states[-1:]))[0], states
+        return np.concatenate(parts)
 
     def _chunk(self, tokens: Sequence[int], hidden: F32, first: int) -> F32:
         b, ops, m = self.block, self.model.ops, len(tokens)

@@ -62,7 +62,7 @@ class DraftModel:
         last = now.id_last
         while len(draft) < min(self.n_max, now.n_max):
             logits = self._decode([last])
-            if top_probability(logits) < self.p_min:
+            if self.p_min > 0 and top_probability(logits) < self.p_min:
                 break
             last = chosen(logits)
             draft.append(last)

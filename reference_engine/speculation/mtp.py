@@ -41,6 +41,9 @@ class MtpHead(Protocol):
         has from ``first`` on and appends.
         """
 
+    def fill(self, tokens: Sequence[int], hidden: F32, first: int, *, head: int = 0) -> None:
+        """The same for its memory alone, without a result."""
+
     def truncate(self, n_past: int) -> None:
         """Forget own keys and values from position ``n_past`` on; nothing to do where memory is shared."""
 
@@ -80,7 +83,7 @@ class Mtp:
         if not self.head.shared_memory:
             before = np.concatenate((self._pending, batch.hidden[:-1]))
             for head in range(self.head.n_heads if self.chained else 1):
-                self.head.decode(batch.tokens, before, batch.first, head=head)
+                self.head.fill(batch.tokens, before, batch.first, head=head)
         self._rows = np.array(batch.hidden)
         self._pending = self._rows[-1:]
 
@@ -97,7 +100,7 @@ class Mtp:
             else:
                 at = start if self.head.shared_memory else start + i
                 logits, hidden = self.head.decode(tokens[-1:], states[-1:], at)
-            if top_probability(logits) < self.p_min:
+            if self.p_min > 0 and top_probability(logits) < self.p_min:
                 break
             draft.append(chosen(logits))
             tokens.append(draft[-1])

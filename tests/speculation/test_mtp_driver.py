@@ -52,6 +52,9 @@ class Head:
         logits[(tokens[-1] * 3 + 1) % VOCAB] = 1.0
         return logits, np.full((len(tokens), 1), -1.0 - len(self.calls), dtype=np.float32)
 
+    def fill(self, tokens: Sequence[int], hidden: F32, first: int, *, head: int = 0) -> None:
+        self.decode(tokens, hidden, first, head=head)
+
     def truncate(self, n_past: int) -> None:
         for own in self.rows:
             for position in [p for p in own if p >= n_past]:
