@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from conformance.bench import CannotOpen, Check
-from conformance.engine import matmuls
+from conformance.engine import end_to_end, graph, matmuls, models
 from conformance.engine.bench import ENGINES, EngineBench
 from conformance.engine.faults import UnknownFault, fault_of
+from conformance.engine.traps import trap_checks
 from conformance.quantiser import edges, sweeps
 from reference_engine.backends.device_library import NoLibrary, find_device_library
 
@@ -27,11 +28,24 @@ _FUNCTIONS: tuple[Callable[[EngineBench], str], ...] = (
     matmuls.matmul_segments,
     matmuls.matmul_float,
     matmuls.matmul_device,
+    graph.graph_rope,
+    graph.graph_attention,
+    graph.graph_steps,
+    graph.graph_head,
+    models.batch_invariance,
+    models.kv_rollback,
+    end_to_end.end_to_end,
+    models.goldens,
+    models.losslessness,
+    models.cache_cheat,
 )
 DEADLINE_S = 120.0
 """At level quick; a large model of the user's own may need more (--deadline)."""
 
-CHECKS = {function.__name__: Check(function.__name__, function, DEADLINE_S) for function in _FUNCTIONS}
+CHECKS = {
+    function.__name__: Check(function.__name__, function, DEADLINE_S)
+    for function in (*_FUNCTIONS, *trap_checks().values())
+}
 
 
 def open_bench(request: dict[str, Any]) -> EngineBench:

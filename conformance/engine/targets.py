@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from reference_engine import sampling
-from reference_engine.tiny import DRAFTERS, PROMPTS, tiny_model
+from reference_engine.tiny import DRAFTERS, NAMES, PROMPTS, tiny_model
 
-EMBEDDED = ("tiny-llama", "tiny-gemma4")
+EMBEDDED = tuple(name for name in NAMES if name not in DRAFTERS.values())
 N_CTX = 1024
 
 
