@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-NAMES = ("tiny-llama", "tiny-llama-draft", "tiny-gemma4", "tiny-gemma4-mtp")
+NAMES = ("tiny-llama", "tiny-llama-draft", "tiny-gemma4", "tiny-gemma4-mtp", "tiny-qwen35")
 DEFAULT = "tiny-llama"
 
 DRAFTERS = {"tiny-llama": "tiny-llama-draft", "tiny-gemma4": "tiny-gemma4-mtp"}
