@@ -6,11 +6,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conformance.bench import Bench, Check
-from conformance.runtime import binding, layouts, parallel, products, quantisation, refusals
+from conformance.runtime import (
+    binding,
+    domains,
+    layouts,
+    parallel,
+    products,
+    quantisation,
+    refusals,
+    resources,
+    speed,
+)
 
 _FUNCTIONS: tuple[Callable[[Bench], str], ...] = (
     refusals.type_table,
     refusals.impossible_requests,
+    refusals.error_codes,
     products.int8_products,
     products.int8_k_cliff,
     products.int8_wide_n,
@@ -26,6 +37,7 @@ _FUNCTIONS: tuple[Callable[[Bench], str], ...] = (
     layouts.converter,
     layouts.k_segments,
     layouts.dynamic_shapes,
+    layouts.padding,
     layouts.batch_invariance,
     binding.rebinding,
     binding.native_rewrite,
@@ -35,13 +47,23 @@ _FUNCTIONS: tuple[Callable[[Bench], str], ...] = (
     binding.int4_normal_b,
     quantisation.scales_per_layer,
     quantisation.scales_per_channel,
+    quantisation.scales_per_channel_int32,
     quantisation.scales_per_group,
     parallel.core_masks,
     parallel.n_split,
     parallel.concurrency,
     parallel.many_contexts,
-    refusals.descriptors,
-    refusals.memory_growth,
+    domains.iommu_domains,
+    resources.descriptors,
+    resources.address_space,
+    resources.memory_growth,
+    resources.contexts_to_refusal,
+    speed.contexts_speed_up,
+    speed.k_cliff_time,
+    speed.layout_time,
+    speed.spread,
+    speed.steadiness,
+    speed.published_speed,
 )
 
 CHECKS = {function.__name__: Check(function.__name__, function) for function in _FUNCTIONS}

@@ -127,6 +127,26 @@ def dynamic_shapes(bench: Bench) -> str:
     return f"one context right for M of {Ms} in turn"
 
 
+def padding(bench: Bench) -> str:
+    """K and N that no tile divides, padded with zeros, give the unpadded product and zeros beside it.
+
+    K has to be aligned to 32 and N to 32 (header of 2.3.2), so every program pads. What stands in the padding of A
+    does not count where B has zeros.
+    """
+    bench.needs(INT8)
+    for M, K, N in bench.pick([(1, 33, 31), (3, 70, 100)], [(1, 1, 1), (1, 33, 31), (3, 70, 100), (17, 999, 333)]):
+        a, b = _operands(bench, M, K, N)
+        wide_k, wide_n = -(-K // 32) * 32, -(-N // 32) * 32
+        left, right_side = random_int8(bench.random, (M, wide_k), 0), np.zeros((wide_k, wide_n), np.int8)
+        left[:, :K], right_side[:K, :N] = a, b
+        with bench.matmul(M, wide_k, wide_n, INT8) as matmul:
+            got = multiply(matmul, left, right_side)
+        want = np.zeros((M, wide_n), np.int64)
+        want[:, :N] = exact_product(a, b)
+        right(difference(want, got), f"M={M} K={K} N={N} padded to K={wide_k} N={wide_n}")
+    return "K and N that no tile divides, padded: the product, and zeros beside it"
+
+
 def batch_invariance(bench: Bench) -> str:
     """Row i of a batch is, bit for bit, what row i gives alone; for fp16 too.
 

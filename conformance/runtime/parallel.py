@@ -4,17 +4,32 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 import numpy as np
 
-from c_probes.librknnrt import MatmulType, RknnError
+from c_probes.librknnrt import Matmul, MatmulType, RknnError
 from conformance.bench import Bench, NotServed, Wrong, right
 from conformance.oracles import exact_product, random_int8
 from conformance.oracles_compare import difference
 from conformance.runtime.products import Array, multiply
 
 INT8 = MatmulType.INT8_MM_INT8_TO_INT32
+
+
+def cores_of(bench: Bench) -> int:
+    """Cores of the chip by its profile, else as many as single-core masks are accepted."""
+    if bench.profile is not None:
+        return bench.profile.cores
+    accepted = 0
+    for core in range(3):
+        try:
+            bench.library.matmul(2, 64, 64, INT8, core_mask=1 << core).close()
+        except RknnError:
+            break
+        accepted += 1
+    return accepted
 
 
 def core_masks(bench: Bench) -> str:
@@ -24,7 +39,7 @@ def core_masks(bench: Bench) -> str:
     return of 0 with that log line is a lie.
     """
     bench.needs(INT8)
-    cores = bench.profile.cores if bench.profile is not None else 3
+    cores = cores_of(bench)
     if cores < 2:
         raise NotServed(f"{bench.where} has one core")
     a, b = random_int8(bench.random, (4, 64), 0), random_int8(bench.random, (64, 64), 1)
@@ -55,21 +70,30 @@ def n_split(bench: Bench) -> str:
     The way to use several cores (user guide); slices that change places are a fault of engines.
     """
     bench.needs(INT8)
-    cores = bench.profile.cores if bench.profile is not None else 2
+    cores = cores_of(bench)
     if cores < 2:
         raise NotServed(f"{bench.where} has one core")
-    M, K, part = 5, 128, 96
-    a, b = random_int8(bench.random, (M, K), 0), random_int8(bench.random, (K, part * cores), 1)
-    slices = [np.ascontiguousarray(b[:, part * i : part * (i + 1)]) for i in range(cores)]
-    with ExitStack() as stack:
-        matmuls = [stack.enter_context(bench.matmul(M, K, part, INT8, core_mask=1 << i)) for i in range(cores)]
-        for matmul, piece in zip(matmuls, slices, strict=True):
-            matmul.load(A=a, B=piece)
-            matmul.bind("C")
-        _together([lambda m=matmul: m.run(capture=False) for matmul in matmuls])
-        got = np.concatenate([matmul.result() for matmul in matmuls], axis=1)
-    right(difference(exact_product(a, b), got), f"N={part * cores} over {cores} cores, M={M} K={K}")
-    return f"N={part * cores} cut over {cores} cores equals the whole"
+    M, K, tile = 5, 128, 32
+    cases = []
+    for tiles in bench.pick((3 * cores, 3 * cores + 1, cores + cores - 1), range(cores, 8 * cores + 1)):
+        # Ragged: the first slices get a tile more than the last.
+        widths = [tile * (tiles // cores + (i < tiles % cores)) for i in range(cores)]
+        N, starts = sum(widths), np.cumsum([0, *widths])
+        a, b = random_int8(bench.random, (M, K), 0), random_int8(bench.random, (K, N), 1)
+        with ExitStack() as stack:
+            matmuls = [stack.enter_context(bench.matmul(M, K, n, INT8, core_mask=1 << i)) for i, n in enumerate(widths)]
+            for matmul, start, width in zip(matmuls, starts[:-1], widths, strict=True):
+                matmul.load(A=a, B=np.ascontiguousarray(b[:, start : start + width]))
+                matmul.bind("C")
+            together([runs(matmul) for matmul in matmuls])
+            parts = [matmul.result() for matmul in matmuls]
+        want = exact_product(a, b)
+        pieces = np.split(want, starts[1:-1], axis=1)
+        turned = {"the slices have changed places": np.concatenate(pieces[1:] + pieces[:1], axis=1)}
+        found = difference(want, np.concatenate(parts, axis=1), turned)
+        right(found, f"N={N} over {cores} cores in slices of {widths}, M={M} K={K}")
+        cases.append(N)
+    return f"N of {', '.join(map(str, cases))} cut over {cores} cores, even and ragged, equals the whole"
 
 
 def concurrency(bench: Bench) -> str:
@@ -89,7 +113,7 @@ def concurrency(bench: Bench) -> str:
             for matmul, (a, b) in zip(matmuls, data, strict=True):
                 matmul.load(A=a, B=b)
                 matmul.bind("C")
-            _together([lambda m=matmul: m.run(capture=False) for matmul in matmuls])
+            together([runs(matmul) for matmul in matmuls])
             for index, (matmul, (a, b)) in enumerate(zip(matmuls, data, strict=True)):
                 others = {
                     f"it is the product of context {other}": exact_product(*pair)
@@ -124,15 +148,20 @@ def many_contexts(bench: Bench) -> str:
     return f"{count} contexts held at once, twice"
 
 
-def _together(calls: list[object]) -> None:
+def runs(matmul: Matmul) -> Callable[[], object]:
+    """A run of this context as a call without arguments; the library's log is left alone."""
+    return lambda: matmul.run(capture=False)
+
+
+def together(calls: Sequence[Callable[[], object]]) -> None:
     """Calls all in threads of their own, starting at once; raises the first error."""
     barrier = threading.Barrier(len(calls))
     errors: list[BaseException] = []
 
-    def body(call: object) -> None:
+    def body(call: Callable[[], object]) -> None:
         barrier.wait(30)
         try:
-            call()  # type: ignore[operator]
+            call()
         except RknnError as error:
             errors.append(error)
 

@@ -3,14 +3,24 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from c_probes.librknnrt import Matmul, MatmulType
+from c_probes.librknnrt import Layout, Matmul, MatmulType, RknnError
 from conformance.bench import Bench, NotServed, right
-from conformance.oracles import DISTRIBUTIONS, exact_product, nibbles, reduction_bound, requantised, saturated, wrapped
+from conformance.oracles import (
+    DISTRIBUTIONS,
+    exact_product,
+    native_b,
+    nibbles,
+    reduction_bound,
+    requantised,
+    saturated,
+    wrapped,
+)
 from conformance.oracles_compare import CANARY, difference, difference_between, difference_within
 
 Array = NDArray[Any]
@@ -63,17 +73,17 @@ def int8_k_cliff(bench: Bench) -> str:
     A refusal above K = 8191 (rknn-toolkit2 issue 347) and a cliff of speed above 8192 were reported.
     """
     bench.needs(MatmulType.INT8_MM_INT8_TO_INT32)
-    Ks = bench.pick((8160, 8192, 8224), (8160, 8192, 8224, 9728, 10240))
+    Ks, Ms = bench.pick(((8160, 8192, 8224), (3,)), ((8160, 8192, 8224, 9728, 10240), (1, 3, 17, 64)))
     taken = [K for K in Ks if bench.takes_k(K)]
     if not taken:
         raise NotServed(f"{bench.where} refuses every K of {Ks}, as known")
     for K in taken:
-        for name in ("random", "extremes"):
-            a, b = (DISTRIBUTIONS[name](bench.random, shape, side) for side, shape in enumerate(((3, K), (K, 32))))
-            with bench.matmul(3, K, 32, MatmulType.INT8_MM_INT8_TO_INT32) as matmul:
+        for M, name in itertools.product(Ms, ("random", "extremes")):
+            a, b = (DISTRIBUTIONS[name](bench.random, shape, side) for side, shape in enumerate(((M, K), (K, 32))))
+            with bench.matmul(M, K, 32, MatmulType.INT8_MM_INT8_TO_INT32) as matmul:
                 found = difference(exact_product(a, b), multiply(matmul, a, b), lost_tail(a, b))
-                right(found, f"int8 to int32, M=3 K={K} N=32, {name}")
-    return f"int8 products exact at K of {', '.join(map(str, taken))}"
+                right(found, f"int8 to int32, M={M} K={K} N=32, {name}")
+    return f"int8 products exact at K of {', '.join(map(str, taken))}, M of {', '.join(map(str, Ms))}"
 
 
 def int8_wide_n(bench: Bench) -> str:
@@ -131,9 +141,12 @@ def int8_to_float(bench: Bench) -> str:
 def int4_products(bench: Bench) -> str:
     """int4 x int4 is right for all 256 pairs of values, with the even element in the low half of each byte.
 
-    Order of the halves: high first in the demo of runtime 1.6, low first from 2.0.0-beta0 on.
+    Order of the halves: high first in the demo of runtime 1.6, low first from 2.0.0-beta0 on. Where int4 B cannot be
+    bound in normal layout (RK3588 with 2.3.2) it is bound in native layout, and the sentence says so: there the halves
+    of A and B are neighbours in K alike, so an order that is wrong for both leaves every product right.
     """
-    bench.needs(MatmulType.INT4_MM_INT4_TO_INT16)
+    type = MatmulType.INT4_MM_INT4_TO_INT16
+    bench.needs(type)
     M, K, N = 16, 64, 64
     a, b = np.zeros((M, K), np.int8), np.zeros((K, N), np.int8)
     a[:, ::3] = np.arange(-8, 8, dtype=np.int8)[:, None]
@@ -141,13 +154,12 @@ def int4_products(bench: Bench) -> str:
     random = [bench.random.integers(-8, 8, shape).astype(np.int8) for shape in ((M, K), (K, N))]
     sparse = np.where(bench.random.random((M, K)) < 0.2, random[0], 0).astype(np.int8)
     for left, right_side, name in ((a, b, "every pair"), (sparse, random[1], "sparse")):
-        with bench.matmul(M, K, N, MatmulType.INT4_MM_INT4_TO_INT16) as matmul:
-            got = multiply_nibbles(bench, matmul, left, right_side)
+        got, how = multiply_int4(bench, type, nibbles(left), right_side)
         exact = exact_product(left, right_side)
         swapped = exact_product(swap(left), swap(right_side))
         found = difference(exact, got, {"the halves of each byte are read in the other order (nibble order)": swapped})
         right(found, f"int4 to int16, M={M} K={K} N={N}, {name}")
-    return f"int4 products exact for every pair of values and at random, M={M} K={K} N={N}"
+    return f"int4 products exact for every pair of values and at random, M={M} K={K} N={N}{how}"
 
 
 def int16_overflow(bench: Bench) -> str:
@@ -155,18 +167,18 @@ def int16_overflow(bench: Bench) -> str:
 
     Programs cap K at 2048 because of this overflow (documents of the rknpu2_matmul_open project).
     """
-    bench.needs(MatmulType.INT4_MM_INT4_TO_INT16)
+    type = MatmulType.INT4_MM_INT4_TO_INT16
+    bench.needs(type)
     M, K, N = 2, 1024, 64
     a = np.full((M, K), -8, np.int8)
     a[1] = 7
     b = np.full((K, N), -8, np.int8)
-    with bench.matmul(M, K, N, MatmulType.INT4_MM_INT4_TO_INT16) as matmul:
-        got = multiply_nibbles(bench, matmul, a, b)
+    got, how = multiply_int4(bench, type, nibbles(a), b)
     exact = exact_product(a, b)
     if np.array_equal(got, wrapped(exact, 16)):
-        return f"int16 output WRAPS at K={K}: keep K x 64 below 32768"
+        return f"int16 output WRAPS at K={K}: keep K x 64 below 32768{how}"
     right(difference(saturated(exact, 16), got), f"int4 to int16 beyond the range, M={M} K={K} N={N}")
-    return f"int16 output saturates at K={K}"
+    return f"int16 output saturates at K={K}{how}"
 
 
 def mixed_products(bench: Bench) -> str:
@@ -175,8 +187,9 @@ def mixed_products(bench: Bench) -> str:
     Positive int4 weights lost half of their size on RK3576 with runtime 2.3.x (types 7 and 8).
     """
     types = bench.needs(5, 6, 7, 8, 11, 12, 15)
+    hows = set()
     for type in types:
-        M, K, N = 4, 64, 64
+        M, K, N, how = 4, 64, 64, ""
         int4 = type not in (5, 6)
         low, high = (-8, 8) if int4 else (-128, 128)
         b = bench.random.integers(low, high, (K, N)).astype(np.int8)
@@ -186,18 +199,22 @@ def mixed_products(bench: Bench) -> str:
         a[0, 0], a[1, 0] = 1, -1
         exact = exact_product(a, b)
         half = exact_product(2 * a.astype(np.int64), b) - exact_product(a, np.where(b > 0, b, 0))
-        with bench.matmul(M, K, N, type) as matmul:
-            left = a if type in (11, 15) else a.astype(np.float16)
-            got = multiply(matmul, left, nibbles(b) if int4 else b)
+        left = a if type in (11, 15) else a.astype(np.float16)
+        if int4:
+            got, how = multiply_int4(bench, type, left, b)
+            hows.add(how)
+        else:
+            with bench.matmul(M, K, N, type) as matmul:
+                got = multiply(matmul, left, b)
         if type == 12:
             got = (got.astype(np.uint32) << 16).view(np.float32)
         alternatives = {"positive int4 weights count half": (half / 2).astype(got.dtype)}
-        swapped = exact_product(a, swap(b))
+        swapped = exact_product(a, swap(b.T).T if how else swap(b))
         alternatives["the halves of each byte are read in the other order (nibble order)"] = swapped.astype(got.dtype)
         # Sums are integers below 2^11 for int8 weights at most by fp16's last place; bf16 keeps 8 bits.
         slack = {6: 2.0**-11, 12: 2.0**-8}.get(type, 0.0) * np.abs(exact)
         right(difference_within(exact, got, slack, alternatives), f"mixed type {type}, M={M} K={K} N={N}")
-    return f"mixed types {types} right for each weight value by each sign of A"
+    return f"mixed types {types} right for each weight value by each sign of A{''.join(sorted(hows))}"
 
 
 def fp16_products(bench: Bench) -> str:
@@ -245,6 +262,27 @@ def swap(values: Array) -> Array:
     return np.ascontiguousarray(values.reshape(-1, 2)[:, ::-1].reshape(values.shape))
 
 
-def multiply_nibbles(bench: Bench, matmul: Matmul, a: Array, b: Array) -> Array:
-    """As :func:`multiply` with int4 operands in normal layout."""
-    return multiply(matmul, nibbles(a), nibbles(b))
+def multiply_int4(bench: Bench, type: int, a: Array, b: Array) -> tuple[Array, str]:
+    """The product of A, packed as the type has it, with int4 B [K, N], and words for how B was bound.
+
+    In normal layout, else in native layout packed here by the runtime's own dimensions: RK3588 with 2.3.2 refuses int4
+    B in normal layout ("Unsupport type bits 0"). Whether that refusal is known is the check int4_normal_b's to judge.
+    """
+    K, N = b.shape
+    M = a.size * (2 if type == MatmulType.INT4_MM_INT4_TO_INT16 else 1) // K
+    with bench.matmul(M, K, N, type) as matmul:
+        try:
+            matmul.load(B=nibbles(b))
+        except RknnError as error:
+            refusal = error
+        else:
+            return multiply(matmul, a, nibbles(b)), ""
+    with bench.matmul(M, K, N, type, B_layout=Layout.NATIVE) as matmul:
+        dims = matmul.attr("B").dims
+        if len(dims) != 4:
+            raise refusal
+        try:
+            got = multiply(matmul, a, nibbles(native_b(b, dims[2], dims[3])))
+        except RknnError as error:
+            raise error from refusal
+    return got, "; B in native layout, because normal int4 B is refused"

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from c_probes.librknnrt import Layout, MatmulType, QuantType, RknnError
-from conformance.bench import Bench, NotServed, right
+from conformance.bench import Bench, NotServed, Wrong, right
 from conformance.oracles import exact_product, from_native_c, grouped_product, native_a, native_b, requantised
-from conformance.oracles_compare import difference, difference_between
+from conformance.oracles_compare import difference, difference_between, difference_within
 from conformance.runtime.products import multiply
 
 
@@ -52,6 +52,39 @@ def scales_per_channel(bench: Bench) -> str:
     low, high = requantised(exact_product(a, b), scale[None, :])
     right(difference_between(low, high, got), f"per-channel scales of B, int8 to int8, M={M} K={K} N={N}")
     return f"{N} columns, each by its own scale"
+
+
+def scales_per_channel_int32(bench: Bench) -> str:
+    """int8 to int32 with a scale for each column of B: C times the common scale that the runtime names is right.
+
+    rknn_matmul_get_quant_params gives that scale, for this type alone (API reference 2.3.2). All zero was reported
+    (rknn-toolkit2 issue 550). Columns are such multiples that a scale brought into B loses nothing.
+    """
+    type = MatmulType.INT8_MM_INT8_TO_INT32
+    bench.needs(type)
+    M, K, N = 5, 128, 64
+    shift = np.arange(N) % 3
+    a = bench.random.integers(-128, 128, (M, K)).astype(np.int8)
+    b = (bench.random.integers(-31, 32, (K, N)) * 4).astype(np.int8)
+    scale = 2.0 ** -(4 + shift)
+    try:
+        made = bench.matmul(M, K, N, type, B_quant=QuantType.PER_CHANNEL_SYM)
+    except RknnError as error:
+        raise NotServed(f"per-channel scales are refused: {error}") from error
+    with made as matmul:
+        matmul.set_quant_params("B", scale.astype(np.float32))
+        got = multiply(matmul, a, b)
+        common = matmul.get_quant_params("B")
+    if not np.isfinite(common) or common <= 0:
+        raise Wrong(f"the common scale of per-channel scales of B is {common:g}")
+    want = exact_product(a, b) * (scale / common)[None, :]
+    # A common scale that divides none of ours rounds every weight, by half a unit at most, or the sum.
+    exact = np.array_equal(np.rint(np.log2(common)), np.log2(common)) and common <= scale.max()
+    slack = np.zeros(want.shape) if exact else np.abs(a.astype(np.int64)).sum(axis=1, keepdims=True) / 2 + 1
+    lost = {"the scales of the columns are lost": exact_product(a, b)}
+    found = difference_within(want, got, np.broadcast_to(slack, want.shape), lost)
+    right(found, f"per-channel scales of B, int8 to int32, M={M} K={K} N={N}, common scale {common:g}")
+    return f"{N} columns, each by its own scale over the common {common:g}"
 
 
 def scales_per_group(bench: Bench) -> str:

@@ -26,7 +26,7 @@ def test_a_shipped_profile_can_be_read_and_is_named_after_its_chip_and_runtime(p
 def test_a_profile_holds_for_its_chip_and_runtime_alone() -> None:
     assert profile_for("RK3588", (2, 3, 2)) is not None
     assert profile_for("rk3588", (2, 30, 0)) is None
-    assert profile_for("rk3588", (1, 6, 0)) is None
+    assert profile_for("rk3588", (1, 7, 0)) is None
     assert profile_for("rk9999", (2, 3, 2)) is None
     assert profile_for(None, (2, 3, 2)) is None
     assert profile_for("rk3588", None) is None

@@ -28,11 +28,24 @@ def test_nothing_fails_on_a_persona(mock_library: Path, persona: str) -> None:
     assert {"type_table", "fp16_products"} <= {o.check for o in found if o.verdict is Verdict.PASSED}
 
 
-@pytest.mark.parametrize("version", ["1.5.2", "1.6.0", "2.0.0-beta0", "2.1.0"])
+OLDER = ("1.5.2", "1.6.0", "2.0.0-beta0", "2.1.0")
+
+
+@pytest.mark.parametrize("version", OLDER)
 def test_nothing_fails_on_an_older_runtime(mock_library: Path, version: str) -> None:
     found = outcomes(mock.library_path(version), "rk3588", range(1), tuple(CHECKS))
     assert [outcome for outcome in found if outcome.verdict not in FINE] == []
     assert {"int8_products", "rebinding"} <= {o.check for o in found if o.verdict is Verdict.PASSED}
+    assert [text for o in found for text in o.unexpected] == []
+
+
+@pytest.mark.parametrize("version", OLDER)
+@pytest.mark.parametrize("persona", ["rk3566", "rk3562", "rk3576"])
+def test_refusals_of_an_older_runtime_are_known_or_told(mock_library: Path, version: str, persona: str) -> None:
+    asked = ("type_table", "int8_k_cliff", "k_segments", "core_masks", "n_split", "iommu_domains")
+    found = outcomes(mock.library_path(version), persona, range(1), asked)
+    assert [outcome for outcome in found if outcome.verdict not in FINE] == []
+    assert [text for o in found for text in o.unexpected] == []
 
 
 @pytest.mark.parametrize("persona", ["rk3588", "rk3576"])
