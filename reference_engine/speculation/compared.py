@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reference_engine.speculation.explain import Divergence, Traced, explain
+import numpy as np
+
+from reference_engine.speculation.explain import Divergence, Seen, Traced, explain, highest
 from reference_engine.speculation.verify import Run, generate
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class Compared:
             f"                         {self.speculative.sha256} speculative",
             f"stopped by: {self.speculative.stopped_by}",
             self.verdict(),
+            *([] if self.divergence is None else self.divergence.lines()),
         ]
 
     def document(self) -> dict[str, Any]:
@@ -128,6 +131,13 @@ def _statistics_document(s: Statistics) -> dict[str, Any]:
     }
 
 
+def _row(seen: Seen) -> list[list[float]] | None:
+    """[token, logit] of the ten highest; numbers that JSON has no way to write are none."""
+    if seen.logits is None or not np.isfinite(seen.logits).all():
+        return None
+    return [[token, logit] for token, logit in highest(seen.logits, 10)]
+
+
 def _divergence_document(d: Divergence) -> dict[str, Any]:
     return {
         "index": d.index,
@@ -141,4 +151,6 @@ def _divergence_document(d: Divergence) -> dict[str, Any]:
         "largest_difference": d.largest_difference,
         "first_step": list(d.first_step) if d.first_step else None,
         "batch_widths": [d.greedy.width, d.speculative.width],
+        "rows": [d.greedy.row, d.speculative.row],
+        "logits": {"greedy": _row(d.greedy), "speculative": _row(d.speculative)},
     }

@@ -29,7 +29,7 @@ class EngineSequence:
     def __init__(self, model: Model, progress: Callable[[int, int], None] | None = None) -> None:
         self.model = model
         self.cache: KvCache = model.new_cache()
-        self.n_ctx = model.n_ctx
+        self.n_ctx, self.n_vocab = model.n_ctx, model.n_vocab
         self.passes = 0
         self.trace: Trace | None = None
         self._progress = progress

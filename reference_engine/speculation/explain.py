@@ -88,6 +88,32 @@ class Divergence:
             f"({self.cause}): {self.why}"
         )
 
+    def lines(self) -> list[str]:
+        """Both rows of logits, the gap between the two highest, the shapes of the passes, and where bits part."""
+        where = "nowhere" if self.first_step is None else f"from {self.first_step[0]}"
+        if self.first_step is not None and self.first_step[1] >= 0:
+            where += f" of layer {self.first_step[1]} on"
+        gaps = f"{self.gap_nats:.3g} nats apart, {self.gap_ulp:.3g} units of the last place"
+        shapes = [f"row {seen.row} of {seen.width}" for seen in (self.greedy, self.speculative)]
+        return [
+            f"greedy row:      {_highest(self.greedy)}",
+            f"speculative row: {_highest(self.speculative)}",
+            f"greedy's highest two are {gaps}; the rows differ by up to {self.largest_difference:.3g}",
+            f"position {self.position}: {shapes[0]} in greedy's pass, {shapes[1]} in speculation's; bits differ {where}",
+        ]
+
+
+def highest(logits: F32 | None, count: int = 5) -> list[tuple[int, float]]:
+    """(token, logit) of the highest, the lower id first where equal; none where there is no row."""
+    if logits is None:
+        return []
+    order = np.argsort(-logits, kind="stable")[:count]
+    return [(int(token), float(logits[token])) for token in order]
+
+
+def _highest(seen: Seen) -> str:
+    return ", ".join(f"{token} {logit:.6g}" for token, logit in highest(seen.logits)) or "no pass covered the position"
+
 
 def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
     """Index of the first token in which they differ, or at which one of them ends."""
@@ -145,7 +171,8 @@ class _Watched:
     """Keeps what the last pass over one position computed there."""
 
     def __init__(self, target: Traced, position: int) -> None:
-        self.target, self.position, self.n_ctx = target, position, target.n_ctx
+        self.target, self.position = target, position
+        self.n_ctx, self.n_vocab = target.n_ctx, target.n_vocab
         self.seen = Seen()
         self._held: list[int] = []
 

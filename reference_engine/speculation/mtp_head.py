@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from reference_engine.gguf_hparams import load_hparams
 from reference_engine.gguf_shapes import check_shapes
+from reference_engine.gguf_vocabulary import TOKENS_KEY
 from reference_engine.speculation.drafter import SpeculationError
+from reference_engine.speculation.vocabulary import compare
 from reference_engine.weights import Loader
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 def head_of(target: Model, drafter: GgufFile | None, backend: Backend | None) -> Callable[[EngineSequence], MtpHead]:
     """Heads for sequences of ``target``; weights are loaded once, the drafter's matrices into ``backend``.
 
-    SpeculationError where there is no head, EngineError for a drafter of another target, GgufError.
+    SpeculationError where there is no head or its vocabulary is another, EngineError for a drafter of another target,
+    GgufError.
     """
     if drafter is None or backend is None:
         return _own_head(target)
@@ -31,6 +34,7 @@ def head_of(target: Model, drafter: GgufFile | None, backend: Backend | None) ->
     kind = drafter.architecture
     if kind != "gemma4-assistant":
         raise SpeculationError(f"draft-mtp needs a drafter of the architecture gemma4-assistant, not {kind}")
+    _refuse_another_vocabulary(target.file, drafter)
     hparams = load_hparams(drafter)
     problems = check_shapes(drafter, hparams)
     if problems:
@@ -38,6 +42,15 @@ def head_of(target: Model, drafter: GgufFile | None, backend: Backend | None) ->
     load = Loader(drafter, hparams, backend, range(hparams.n_layer))
     head = Gemma4Assistant(load, target, target.new_cache(), target.ops, gelu_half_table=target.gelu_half_table)
     return lambda sequence: head.on(sequence.cache)
+
+
+def _refuse_another_vocabulary(target: GgufFile, drafter: GgufFile) -> None:
+    """The token ids of a drafter are its target's, and its tokens are embedded by the target."""
+    if TOKENS_KEY not in target.metadata or TOKENS_KEY not in drafter.metadata:
+        return
+    found = compare(target, drafter)
+    if not found.compatible:
+        raise SpeculationError(f"the drafter has another vocabulary than the target: {found.difference}")
 
 
 def _own_head(target: Model) -> Callable[[EngineSequence], MtpHead]:

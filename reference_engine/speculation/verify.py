@@ -34,6 +34,7 @@ class SequenceModel(Protocol):
     """A model with the cache of one sequence."""
 
     n_ctx: int
+    n_vocab: int
 
     def forward(self, tokens: Sequence[int], first: int) -> Rows:
         """One pass over ``tokens`` at positions ``first`` and on; the cache ends just before ``first``."""
@@ -96,6 +97,11 @@ def accepted(logits: NDArray[np.float32], draft: Sequence[int], eog: Collection[
     return [*tokens, chosen(logits[len(draft)])]
 
 
+def known(draft: list[int], n_vocab: int) -> list[int]:
+    """``draft`` up to the first token that the target does not have: vocabularies may differ in length by a little."""
+    return next((draft[:i] for i, token in enumerate(draft) if token >= n_vocab), draft)
+
+
 def generate(
     target: SequenceModel,
     stack: Stack | None,
@@ -128,6 +134,7 @@ def generate(
             return run
         longest = min(room - 1, n_predict - len(run.tokens) - 1)
         draft = stack.draft(Round(tokens, last, longest)) if stack is not None else []
+        draft = known(draft, target.n_vocab)
         rows = target.forward([last, *draft], len(tokens))
         if stack is not None:
             stack.process(TargetBatch([last, *draft], len(tokens), rows.hidden))

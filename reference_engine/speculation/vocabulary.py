@@ -10,6 +10,7 @@ from itertools import zip_longest
 
 from reference_engine.gguf_file import GgufFile
 from reference_engine.gguf_vocabulary import TOKENS_KEY
+from reference_engine.tokenizer.pre_tokenizers import PRE_TOKENIZERS
 
 MAX_SIZE_DIFFERENCE = 128
 FIRST_COMPARED = 5
@@ -17,8 +18,30 @@ FIRST_COMPARED = 5
 
 _MERGES_KEY = "tokenizer.ggml.merges"
 _MODEL_KEY = "tokenizer.ggml.model"
-_BEGINS_BY_DEFAULT = ("llama", "gemma4", "bert")
-"""Tokenizers that add a begin token where the file does not say."""
+_PRE_KEY = "tokenizer.ggml.pre"
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What llama.cpp b11434 (src/llama-vocab.cpp) takes where the file does not say: its type, and special tokens."""
+
+    type: str
+    bos: int | None = None
+    eos: int | None = None
+    add_bos: bool = False
+    add_eos: bool = False
+
+
+_KINDS = {
+    "llama": _Kind("SPM", 1, 2, add_bos=True),
+    "bert": _Kind("WPM", 101, None, add_bos=True),
+    "gpt2": _Kind("BPE", 11, 11),
+    "hybriddna": _Kind("BPE", 11, 11),
+    "whitespace": _Kind("BPE", 11, 11),
+    "gemma4": _Kind("BPE", add_bos=True),
+    "t5": _Kind("UGM", None, 1, add_eos=True),
+    "plamo2": _Kind("PLAMO2", 1, 2),
+}
 
 
 @dataclass(frozen=True)
@@ -73,16 +96,15 @@ def _refusal(target: GgufFile, draft: GgufFile, mine: Identity, other: Identity)
     """Why llama.cpp would refuse the pair: type, begin and end tokens, size, texts; None where it would not."""
     if mine.n_tokens == 0 or other.n_tokens == 0:
         return f"the {'target' if mine.n_tokens == 0 else 'draft'} has no vocabulary to compare"
-    if mine.model != other.model:
+    if _kind(mine.model).type != _kind(other.model).type:
         return f"the target's tokenizer is {mine.model!r}, the draft's {other.model!r}"
-    for kind in ("bos", "eos"):
-        default = kind == "bos" and mine.model in _BEGINS_BY_DEFAULT
-        adds = [_flag(model, f"tokenizer.ggml.add_{kind}_token", default) for model in (target, draft)]
-        ids = [_number(model, f"tokenizer.ggml.{kind}_token_id") for model in (target, draft)]
-        if adds[0] != adds[1]:
-            return f"one adds a {kind} token and the other does not (target {adds[0]}, draft {adds[1]})"
-        if adds[0] and ids[0] != ids[1]:
-            return f"the {kind} token is {ids[0]} in the target and {ids[1]} in the draft"
+    for special in ("bos", "eos"):
+        (adds, token), (others_adds, others_token) = (_special(model, special) for model in (target, draft))
+        if adds != others_adds:
+            article = "an" if special == "eos" else "a"
+            return f"one adds {article} {special} token and the other does not (target {adds}, draft {others_adds})"
+        if adds and token != others_token:
+            return f"the {special} token is {token} in the target and {others_token} in the draft"
     if abs(mine.n_tokens - other.n_tokens) > MAX_SIZE_DIFFERENCE:
         sizes = f"the target has {mine.n_tokens} tokens and the draft {other.n_tokens}"
         return f"{sizes}: more than {MAX_SIZE_DIFFERENCE} apart"
@@ -119,9 +141,21 @@ def _sha256(texts: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def _flag(model: GgufFile, key: str, default: bool) -> bool:
-    return bool(model.metadata[key]) if key in model.metadata else default
+def _kind(model: str | None) -> _Kind:
+    return _KINDS.get(model or "", _Kind(model or ""))
 
 
-def _number(model: GgufFile, key: str) -> int | None:
-    return model.metadata.integer(key) if key in model.metadata else None
+def _special(model: GgufFile, special: str) -> tuple[bool, int | None]:
+    """Whether the bos or eos token is added to a text, and its id."""
+    metadata = model.metadata
+    name = metadata.text(_MODEL_KEY, None)
+    kind = _kind(name)
+    if special == "eos":
+        adds, token = kind.add_eos, kind.eos
+    else:
+        pre = PRE_TOKENIZERS.get(metadata.text(_PRE_KEY, ""))
+        adds, token = kind.add_bos or (kind.type == "BPE" and pre is not None and pre.add_bos), kind.bos
+    adds = metadata.boolean(f"tokenizer.ggml.add_{special}_token", adds)
+    if name == "gemma4" and special == "bos":
+        adds = True  # whatever the file says (llama.cpp's pull request 21500)
+    return adds, metadata.integer(f"tokenizer.ggml.{special}_token_id", token)

@@ -65,6 +65,17 @@ def test_a_fault_is_exit_code_1_and_is_explained(
     out = capsys.readouterr().out
     assert "NOT lossless: token " in out
     assert "(bug)" in out
+    page = out[out.index("NOT lossless") :].splitlines()
+    assert page[1].startswith("greedy row: ")
+    assert page[2].startswith("speculative row: ")
+    assert "units of the last place" in page[3]
+    assert "in speculation's; bits differ nowhere" in page[4]
+    assert main(["speculate", model, *SMALL, "--strategy", "draft", "--draft", model, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["divergence"]
+    rows = found["logits"]
+    assert rows["greedy"] == rows["speculative"]
+    assert rows["greedy"][0][0] == found["greedy_token"]
+    assert rows["greedy"][0][1] - rows["greedy"][1][1] == pytest.approx(found["gap_nats"])
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from reference_engine.speculation.ngram_map_compat import NgramMapCompat
 from reference_engine.speculation.ngram_mod import NgramMod
 from reference_engine.speculation.ngram_simple import NgramSimple
 from reference_engine.speculation.stack import Stack
-from reference_engine.speculation.verify import Rows, accepted, chosen, generate, tokens_sha256
+from reference_engine.speculation.verify import Rows, accepted, chosen, generate, known, tokens_sha256
 from tests.speculation.scripted_model import ScriptedModel
 
 SMALL: dict[str, Callable[[], Drafter]] = {
@@ -180,3 +180,18 @@ def test_a_draft_model_below_p_min_drafts_nothing() -> None:
     drafter = DraftModel(Flat(), p_min=0.9)
     drafter.process(TargetBatch([1, 2], 0, None))
     assert drafter.draft(Round([1, 2], 3, 10)) == []
+
+
+def test_a_draft_ends_before_a_token_that_the_target_does_not_have() -> None:
+    """llama.cpp takes a draft whose vocabulary has up to 128 tokens more."""
+    assert known([3, 6, 7, 2], 7) == [3, 6]
+    assert known([3, 6], 7) == [3, 6]
+
+    class Larger(Random):
+        def draft(self, now: Round) -> list[int]:
+            return [token + (token > 4) * 100 for token in super().draft(now)]
+
+    plain = generate(ScriptedModel(), None, [1, 2, 3], n_predict=60)
+    run = generate(ScriptedModel(), Stack([Larger(1)]), [1, 2, 3], n_predict=60)
+    assert run.tokens == plain.tokens
+    assert all(token < 7 for step in run.steps for token in step.draft)

@@ -23,6 +23,7 @@ def file_of(
     keys = [
         craft.key_text("general.architecture", "llama"),
         craft.key_text("tokenizer.ggml.model", str(more.pop("model", "gpt2"))),
+        craft.key_text("tokenizer.ggml.pre", str(more.pop("pre", "gpt-2"))),
         craft.key_array("tokenizer.ggml.tokens", craft.STRING, list(tokens)),
     ]
     if merges is not None:
@@ -83,6 +84,9 @@ def test_hashes_are_sha256_over_texts_ended_by_a_zero_byte(tmp_path: Path) -> No
         ({"add_bos_token": True, "bos_token_id": 1}, {"bos_token_id": 1}, "one adds a bos token"),
         ({"add_eos_token": True, "eos_token_id": 1}, {"add_eos_token": True, "eos_token_id": 3}, "eos token is 1"),
         ({"model": "llama"}, {"model": "llama", "add_bos_token": False}, "one adds a bos token"),
+        ({"model": "llama", "bos_token_id": 3}, {"model": "llama"}, "bos token is 3 in the target and 1 in the draft"),
+        ({"pre": "llama-bpe"}, {}, "one adds a bos token and the other does not (target True, draft False)"),
+        ({"model": "t5"}, {"model": "t5", "add_eos_token": False}, "one adds an eos token"),
         ({"tokens": []}, {}, "the target has no vocabulary"),
     ],
 )
@@ -109,3 +113,18 @@ def test_pairs_that_llama_cpp_takes_though_they_differ(pair: PairOf, draft: dict
     assert result.compatible
     assert not result.identical
     assert difference in (result.difference or "")
+
+
+@pytest.mark.parametrize(
+    ("target", "draft"),
+    [
+        ({"model": "llama", "bos_token_id": 1}, {"model": "llama"}),
+        ({"pre": "llama-bpe", "add_bos_token": False}, {}),
+        ({"model": "gemma4", "add_bos_token": False}, {"model": "gemma4"}),
+        ({"model": "gemma4", "bos_token_id": 11}, {"add_bos_token": True}),
+    ],
+)
+def test_what_a_file_does_not_say_is_what_llama_cpp_takes(
+    pair: PairOf, target: dict[str, object], draft: dict[str, object]
+) -> None:
+    assert pair(target, draft).compatible
