@@ -99,7 +99,7 @@ class Divergence:
             f"greedy row:      {_highest(self.greedy)}",
             f"speculative row: {_highest(self.speculative)}",
             f"greedy's highest two are {gaps}; the rows differ by up to {self.largest_difference:.3g}",
-            f"position {self.position}: {shapes[0]} in greedy's pass, {shapes[1]} in speculation's; bits differ {where}",
+            f"position {self.position}: {shapes[0]} by greedy, {shapes[1]} by speculation; bits differ {where}",
         ]
 
 

@@ -69,7 +69,7 @@ def test_a_fault_is_exit_code_1_and_is_explained(
     assert page[1].startswith("greedy row: ")
     assert page[2].startswith("speculative row: ")
     assert "units of the last place" in page[3]
-    assert "in speculation's; bits differ nowhere" in page[4]
+    assert "by speculation; bits differ nowhere" in page[4]
     assert main(["speculate", model, *SMALL, "--strategy", "draft", "--draft", model, "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["divergence"]
     rows = found["logits"]
