@@ -61,8 +61,8 @@ def end_to_end(bench: EngineBench) -> str:
     """A pipeline is no further from float than its own roundings explain, by KL divergence, same top and perplexity.
 
     Source: published practice compares tokens or logits of whole models; noise of 1e-7 on the norms, another batch
-    shape or half-even rounding move a quantised model's logits as much as the whole quantisation, so only figures beside
-    a floor of the same run mean something.
+    shape or half-even rounding move its logits as much as the whole quantisation, so figures mean something beside a
+    floor of the same run alone.
     """
     parts = []
     for target in bench.targets:
