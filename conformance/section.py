@@ -13,6 +13,7 @@ from conformance.runner import Outcome
 from conformance.subjects import EngineSubject, Subject
 from conformance.target import Target
 from reports.build import dumps
+from reports.conformance_section import joined
 from reports.contract import FORMAT
 
 
@@ -66,25 +67,6 @@ def _library(subject: Subject) -> Target | None:
     if isinstance(subject, EngineSubject):
         return subject.library
     return subject if isinstance(subject, Target) else None
-
-
-def joined(old: Mapping[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
-    """The new section with the suites of the old one that were not judged anew."""
-    fresh = {target["suite"] for target in new["targets"]}
-    held = dict(old or {})
-    checks = [check for check in held.get("checks") or () if check.get("suite", "runtime") not in fresh]
-    if not checks:
-        return new
-    kept = {check.get("suite", "runtime") for check in checks}
-    targets = [target for target in held.get("targets") or () if target.get("suite") in kept]
-    return {
-        **new,
-        "simulated": bool(new["simulated"] or held.get("simulated", True)),
-        "soc": new["soc"] or held.get("soc"),
-        "library": new["library"] or held.get("library"),
-        "targets": targets + new["targets"],
-        "checks": checks + new["checks"],
-    }
 
 
 def read_report(path: Path) -> dict[str, Any]:

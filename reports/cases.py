@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from reports.conformance_section import checks_of, titled
 from reports.contract import Verdict
 from reports.diff.page import row_words
 from reports.text import inert
@@ -37,7 +38,7 @@ class Case:
 
 def cases(report: dict[str, Any]) -> list[Case]:
     """Every case, in the order of the report. All text is one line of printable ASCII."""
-    checks = (report.get("conformance") or {}).get("checks", [])
+    checks = [{**check, "name": titled(check)} for check in checks_of(report)]
     return [
         *_steps("steps", report["steps"]),
         *_rows(report),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+from reports.conformance_section import by_name, checks_of, joined
 from reports.contract import Verdict
 from reports.diff.facts import VOLATILE, VOLATILE_BELOW
 from reports.diff.findings import compare_findings
@@ -53,9 +54,11 @@ def merge(reports: Sequence[Report], names: Sequence[str]) -> Report:
     facts = _facts(reports, conflicts)
     rows = _rows(reports, conflicts)
     findings = _findings(reports)
+    conformance = _conformance(reports, conflicts)
     runs = [report["run"] for report in reports]
     return {
-        **{key: value for key, value in newest.items() if key != "merged"},
+        **{key: value for key, value in newest.items() if key not in ("merged", "conformance")},
+        **conformance,
         "redacted": all(report["redacted"] for report in reports),
         "run": {
             **newest["run"],
@@ -201,6 +204,21 @@ def _findings(reports: Sequence[Report]) -> list[dict[str, Any]]:
         merged += [change.finding for change in compare_findings(merged, report["findings"]) if change.word == "came"]
     order = {"error": 0, "warning": 1, "info": 2}
     return sorted(merged, key=lambda each: (order.get(each["severity"], 0), each["rank"], each["code"]))
+
+
+def _conformance(reports: Sequence[Report], conflicts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The section of the newest run of each suite; a verdict that changed meanwhile is told as a conflict."""
+    section: dict[str, Any] | None = None
+    verdicts: dict[tuple[str, str], list[str]] = {}
+    for report in reports:
+        if checks_of(report):
+            section = joined(section, report["conformance"])
+        for key, check in by_name(checks_of(report)).items():
+            verdicts.setdefault(key, []).append(str(check["verdict"]))
+    for (suite, name), values in verdicts.items():
+        if len(set(values)) > 1:
+            conflicts.append({"of": "conformance", "name": f"{suite} {name}", "values": values})
+    return {} if section is None else {"conformance": section}
 
 
 def _steps(reports: Sequence[Report]) -> list[dict[str, Any]]:

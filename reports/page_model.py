@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reports.conformance_section import titled
 from reports.page_facts import PAGE_SECTIONS, fact_text
 from reports.page_groups import NumberTable, number_tables
 from reports.page_provenance import fact_anchor
@@ -206,7 +207,7 @@ def _wrong(report: Record) -> list[str]:
 def _checks(report: Record) -> tuple[StepRow, ...]:
     """The checks of the conformance suite, where a report holds them, as steps that say what they are."""
     checks = records(record(report.get("conformance")).get("checks"))
-    return tuple(_step({**check, "name": f"conformance: {words(check.get('name'), 60)}"}) for check in checks)
+    return tuple(_step({**check, "name": f"conformance: {words(titled(check), 80)}"}) for check in checks)
 
 
 def _step(row: Record) -> StepRow:

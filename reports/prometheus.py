@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A report in the Prometheus text format, for the textfile collector of node_exporter.
 
-Metrics are ``rknpu_probe_*`` gauges. A measurement keeps its unit as a label: one metric name for all of them, so that
-a rule written once holds for rows to come. Rows without a number have no sample, never a zero.
+Metrics are ``rknpu_probe_*`` gauges, and ``rknpu_conformance_check`` where the conformance suite was run. A measurement
+keeps its unit as a label: one metric name for all of them, so that a rule written once holds for rows to come. Rows
+without a number have no sample, never a zero.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from reports.conformance_section import UNTOLD, checks_of, suite_of
 from reports.diff.page import row_words
 from reports.text import inert
 
@@ -43,6 +45,8 @@ def render_prometheus(report: dict[str, Any]) -> str:
         ("measurement_valid", "1 when the conditions allow the measurement to be used.", _validity(report)),
     ):
         lines += _metric(f"rknpu_probe_{name}", text, samples)
+    told = "1 for a check of the conformance suite that passed, 0 for one that did not; none where it is not offered."
+    lines += _metric("rknpu_conformance_check", told, _checks(report))
     return "\n".join(lines) + "\n"
 
 
@@ -115,6 +119,12 @@ def _measurements(report: dict[str, Any]) -> Iterator[Sample]:
     for row in report["measurements"]:
         if row["median"] is not None:
             yield {**_row_labels(row), "checked": row["checked"]}, float(row["median"])
+
+
+def _checks(report: dict[str, Any]) -> Iterator[Sample]:
+    for check in checks_of(report):
+        if check["verdict"] not in UNTOLD:
+            yield {"name": check["name"], "suite": suite_of(check)}, float(check["verdict"] == "passed")
 
 
 def _validity(report: dict[str, Any]) -> Iterator[Sample]:

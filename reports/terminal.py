@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reports.baselines.page import baseline_lines
+from reports.conformance_section import checks_of, suite_of, targets_of
 from reports.page_facts import PAGE_SECTIONS, fact_text
 from reports.page_numbers import SHORT, number, number_tables, parameter, proof, spread, type_words, valid
 from reports.page_reading import failed_checks
@@ -206,11 +207,18 @@ def _conformance(report: dict[str, Any], width: int, paint: Any) -> list[str]:
     section = report.get("conformance")
     if not section:
         return []
-    library = section.get("library") or {}
-    targets = [inert(target.get("target")) for target in section.get("targets") or ()]
-    what = "; ".join(targets) or inert(library.get("version"))
-    told = f"Conformance of {what}" + (" (SIMULATED)" if section.get("simulated") else "")
-    return _steps(told, section.get("checks", []), width, paint)
+    targets = {str(target.get("suite")): target for target in targets_of(section)}
+    by_suite: dict[str, list[dict[str, Any]]] = {}
+    for check in checks_of(report):
+        by_suite.setdefault(suite_of(check), []).append(dict(check))
+    lines: list[str] = []
+    for suite, checks in by_suite.items():
+        target = targets.get(suite, {})
+        mark = " (SIMULATED)" if target.get("simulated", True) else ""
+        lines += _steps(
+            f"Conformance of {inert(target.get('target'))}, suite {inert(suite)}{mark}", checks, width, paint
+        )
+    return lines
 
 
 def _steps(title: str, steps: Sequence[dict[str, Any]], width: int, paint: Any) -> list[str]:

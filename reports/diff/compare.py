@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from reports.diff.checks import CheckChange, check_notes, compare_checks
 from reports.diff.facts import FactChange, compare_facts
 from reports.diff.findings import FindingChange, compare_findings
 from reports.diff.rows import RowChange, compare_rows
@@ -27,13 +28,15 @@ class Difference:
     facts: list[FactChange]
     rows: list[RowChange]
     findings: list[FindingChange]
+    checks: list[CheckChange]
     notes: list[str]
     mixed: bool
 
     @property
     def severity_rose(self) -> bool:
-        """A warning or an error came or got graver, or a result that was right is not right any more."""
-        return any(change.rises for change in self.findings) or any(row.word == "broke" for row in self.rows)
+        """A warning or an error came or got graver, or a result or a check that was right is not right any more."""
+        rises = [change.rises for change in self.findings] + [change.rises for change in self.checks]
+        return any(rises) or any(row.word == "broke" for row in self.rows)
 
     @property
     def slower(self) -> list[RowChange]:
@@ -56,6 +59,7 @@ class Difference:
             "facts": [asdict(change) for change in self.facts],
             "measurements": {"counts": self.counts(), "changed": rows},
             "findings": [{"word": change.word, **change.finding} for change in self.findings],
+            "checks": [asdict(change) for change in self.checks],
         }
 
 
@@ -77,6 +81,7 @@ def compare(before: Report, after: Report, *, mixed: bool = False) -> Difference
         facts=compare_facts(before.get("facts") or {}, after.get("facts") or {}),
         rows=rows,
         findings=compare_findings(before.get("findings") or [], after.get("findings") or []),
+        checks=[] if crossed else compare_checks(before, after),
         notes=_notes(before, after, crossed=crossed),
         mixed=crossed,
     )
@@ -113,7 +118,7 @@ def _notes(before: Report, after: Report, *, crossed: bool) -> list[str]:
         notes.append(
             f"The runs have different levels ({levels[0]}, {levels[1]}): one measures what the other does not."
         )
-    return [*notes, *_conditions(before, after)]
+    return [*notes, *_conditions(before, after), *check_notes(before, after)]
 
 
 def _conditions(before: Report, after: Report) -> list[str]:

@@ -26,7 +26,7 @@ def render(difference: Difference, *, width: int = 100, everything: bool = False
     lines += ["", *wrapped(_verdict(difference), "", width)]
     for title, headers, cells in _sections(difference, everything=everything):
         lines += ["", title]
-        if title == _FINDINGS or title.startswith(_FACTS):
+        if title in (_FINDINGS, _CHECKS) or title.startswith(_FACTS):
             for row in cells:
                 lines += wrapped(": ".join([row[0], "  ->  ".join(row[1:])]), "      ", width, "  ")
         else:
@@ -55,6 +55,7 @@ def render_markdown(difference: Difference, *, everything: bool = False) -> str:
 
 
 _FINDINGS = "Findings"
+_CHECKS = "Checks of the conformance suite"
 _FACTS = "Facts"
 _FACTS_THAT_VARY = "Facts that vary on their own"
 
@@ -67,6 +68,18 @@ def _sections(difference: Difference, *, everything: bool) -> list[tuple[str, tu
             _FINDINGS,
             ("change", "severity, code, what"),
             [[change.word, _finding_words(change.finding)] for change in difference.findings],
+        ),
+        (
+            _CHECKS,
+            ("change", "check, before", "after, why"),
+            [
+                [
+                    change.word,
+                    f"{_text(change.suite)} {_text(change.name)}: {_text(change.before or 'not judged')}",
+                    _text(change.after or "not judged") + (f": {_text(change.why)}" if change.why else ""),
+                ]
+                for change in difference.checks
+            ],
         ),
         ("Measurements", _ROW_HEADERS, [_row_cells(row) for row in changed]),
         (_FACTS, ("fact", "before", "after"), _fact_cells(steady)),
@@ -155,7 +168,9 @@ def _verdict(difference: Difference) -> str:
     head = "Worse" if difference.severity_rose else "Not worse"
     came = [change for change in difference.findings if change.rises]
     findings = f"{len(came)} came or got graver" if came else "no warning and no error came"
-    return f"{head}: findings: {findings}; measurements: {rows}; facts: {steady or 'none'} changed."
+    broke = [change for change in difference.checks if change.rises]
+    checks = f"checks: {len(broke)} broke; " if broke else ""
+    return f"{head}: findings: {findings}; {checks}measurements: {rows}; facts: {steady or 'none'} changed."
 
 
 def _run(head: dict[str, Any]) -> str:
