@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import torch
+from torch.nn import functional
 
 from tools.tiny_models.batches import Batches
 from tools.tiny_models.corpus import standard_library
@@ -26,10 +26,8 @@ from tools.tiny_models.training import (
 )
 from tools.tiny_models.vocabulary import END, SIZE, Vocabulary, train_vocabulary
 
-SHAPES = {
-    "tiny-llama": (LlamaShape(SIZE, 128, 4, 4, 2, 384), 1, 1500, 4e-3),
-    "tiny-llama-draft": (LlamaShape(SIZE, 64, 2, 2, 1, 192), 2, 2000, 6e-3),
-}
+TARGET, SEED, STEPS, RATE = LlamaShape(SIZE, 128, 4, 4, 2, 384), 1, 1500, 4e-3
+DRAFT, DRAFT_SEED, DRAFT_STEPS, DRAFT_RATE = LlamaShape(SIZE, 96, 2, 3, 1, 256), 2, 2000, 4e-3
 
 
 def text_of(vocabulary: Vocabulary, texts: tuple[str, ...]) -> list[int]:
@@ -54,6 +52,14 @@ def keys_of(shape: LlamaShape) -> dict[str, Value]:
     }
 
 
+def distil(draft: LlamaTwin, target: LlamaTwin, tokens: torch.Tensor) -> torch.Tensor:
+    """Divergence of the draft from what the target thinks: a draft is to say what its target says, right or wrong."""
+    with torch.no_grad():
+        wanted = functional.log_softmax(target(tokens), -1)
+    guess = functional.log_softmax(draft(tokens), -1)
+    return functional.kl_div(guess.flatten(0, 1), wanted.flatten(0, 1), reduction="batchmean", log_target=True)
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     torch.set_num_threads(1)
@@ -62,27 +68,49 @@ def main() -> None:
     vocabulary = train_vocabulary(corpus.train)
     text = text_of(vocabulary, corpus.train)
     print(f"{len(text)} tokens to train on, end token {vocabulary.tokens.index(END)}", flush=True)
-    for name, (shape, seed, steps, rate) in SHAPES.items():
-        twin = LlamaTwin(shape, seed)
-        print(name, sum(p.numel() for p in twin.parameters()), "weights", flush=True)
 
-        def loss_of(tokens: torch.Tensor, twin: LlamaTwin = twin) -> torch.Tensor:
-            return next_token_loss(twin(tokens[:, :-1]), tokens[:, 1:])
+    def write(name: str, stage: str, twin: LlamaTwin) -> None:
+        write_gguf(
+            folder / f"{name}{stage}.gguf",
+            "llama",
+            keys=keys_of(twin.shape),
+            tensors=tensors_of(twin),
+            vocabulary=vocabulary,
+            about={"name": name, "license": "Apache-2.0", "description": f"trained on Python sources {corpus.sha256}"},
+        )
 
-        about = {"name": name, "license": "Apache-2.0", "description": f"trained on Python sources {corpus.sha256}"}
-        tensors = {tensor: twin.tensor(tensor) for tensor in twin.names}
-        weights = list(twin.parameters())
+    first, second = folder / "tiny-llama.first.gguf", folder / "tiny-llama.gguf"
+    target = LlamaTwin(TARGET, SEED)
+    print("tiny-llama", sum(p.numel() for p in target.parameters()), "weights", flush=True)
 
-        def write(path: Path, shape: LlamaShape = shape, tensors: Any = tensors, about: Any = about) -> None:
-            write_gguf(path, "llama", keys=keys_of(shape), tensors=tensors, vocabulary=vocabulary, about=about)
+    def loss_of(tokens: torch.Tensor) -> torch.Tensor:
+        return next_token_loss(target(tokens[:, :-1]), tokens[:, 1:])
 
-        first = folder / f"{name}.first.gguf"
-        if not first.exists():
-            train(weights, loss_of, Batches(text, rows=12, length=256, seed=seed), steps=steps, rate=rate, say=say)
-            write(first)
-        read_weights(first, tensors)
-        train(weights, loss_of, copy_batches(text, seed + 100), steps=COPY_STEPS, rate=COPY_RATE, say=say)
-        write(folder / f"{name}.gguf")
+    weights = list(target.parameters())
+    if not first.exists():
+        train(weights, loss_of, Batches(text, rows=12, length=256, seed=SEED), steps=STEPS, rate=RATE, say=say)
+        write("tiny-llama", ".first", target)
+    if not second.exists():
+        read_weights(first, tensors_of(target))
+        train(weights, loss_of, copy_batches(text, SEED + 100), steps=COPY_STEPS, rate=COPY_RATE, say=say)
+        write("tiny-llama", "", target)
+    read_weights(second, tensors_of(target))  # the draft is trained on what the file holds
+    target.requires_grad_(False)
+    draft = LlamaTwin(DRAFT, DRAFT_SEED)
+    print("tiny-llama-draft", sum(p.numel() for p in draft.parameters()), "weights", flush=True)
+    train(
+        list(draft.parameters()),
+        lambda tokens: distil(draft, target, tokens),
+        Batches(text, rows=10, length=192, seed=DRAFT_SEED, copy_share=0.6, shortest=12),
+        steps=DRAFT_STEPS,
+        rate=DRAFT_RATE,
+        say=say,
+    )
+    write("tiny-llama-draft", "", draft)
+
+
+def tensors_of(twin: LlamaTwin) -> dict[str, torch.Tensor]:
+    return {name: twin.tensor(name) for name in twin.names}
 
 
 def say(line: str) -> None:
