@@ -45,7 +45,8 @@ CHECK_TOP = test -w $(TOP) || \
 help:
 	@echo 'make probe              probe this machine (LEVEL=quick: facts only; ARGS="--library PATH ...")'
 	@echo 'make test               run every test'
-	@echo 'make conformance        is a librknnrt numerically right (ARGS="--library PATH --level quick|medium|long")'
+	@echo 'make conformance        is a librknnrt numerically right (ARGS="--library PATH --level quick|medium|long");'
+	@echo '                        ARGS="--engine npu|device" this kit'"'"'s engine, ARGS="--server URL" a llama-server'
 	@echo 'make lint               ruff, ruff format, mypy --strict'
 	@echo 'make build              build the C probes, the mock librknnrt and the kernels of the reference engine'
 	@echo 'make model              bring SmolLM2-135M, which some tests run (MODEL=gemma3: Gemma 3 270M; its terms are shown)'
@@ -92,6 +93,7 @@ fuzz:
 	@$(MAKE) --no-print-directory -C $(TOP)c_probes/mock BUILD=$(BUILD) fuzz
 
 # Is this librknnrt numerically right? The one that is found, else the mock; ARGS="--library PATH --level medium".
+# The engine with ARGS="--engine npu" or "--engine device", somebody's server with ARGS="--server http://localhost:8080".
 conformance: $(DEV) build
 	@cd $(TOP) && $(PY) -m pytest conformance $(ARGS)
 
