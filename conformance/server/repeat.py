@@ -43,7 +43,7 @@ def greedy_takes_the_most_likely(bench: ServerBench) -> str:
     """
     n = bench.pick(48, 128, 256)
     checked = tied = 0
-    for prompt in bench.fresh(bench.pick(1, 2, 4)):
+    for prompt in bench.fresh(bench.pick(1, 2, 4), ("prose", "copy")):
         told = bench.server.complete(prompt, n, ignore_eos=True, n_probs=N_PROBS)
         for place, row in enumerate(told.rows):
             if not row.logprobs:
@@ -62,6 +62,10 @@ def greedy_takes_the_most_likely(bench: ServerBench) -> str:
             )
     if not checked:
         raise NotServed("it gives no log-probabilities (n_probs), so what it takes cannot be held against them")
+    if checked < MIN_STEPS:
+        raise NotServed(
+            f"only {checked} tokens came with log-probabilities, the others out of drafts: too few to judge"
+        )
     return f"{checked} tokens, each on top of its row" + (f" ({tied} of them tied)" if tied else "")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from conformance.bench import CannotOpen, NotServed
 from conformance.server.bench import ServerBench
 from conformance.server.client import Client, NotOffered
-from conformance.server.replies import Completion, Row
+from conformance.server.replies import Completion, Props, Row
 
 N_PROBS = 10
 
@@ -54,7 +54,7 @@ def sides_of(bench: ServerBench) -> tuple[Side, Side]:
     on = Side("with", bench.server)
     if bench.off is not None and bench.off_props is not None:
         if speculates(bench.off_props, bench.off):
-            raise NotServed(f"{bench.off.url} (--server-off) speculates too ({bench.off_props.spec_types})")
+            raise NotServed(f"{bench.off.url} (--server-off) speculates too")
         one, other = bench.props.model, bench.off_props.model
         if one and other and one != other:
             raise CannotOpen(f"--server serves {one}, --server-off {other}: both have to serve the same model")
@@ -67,6 +67,10 @@ def sides_of(bench: ServerBench) -> tuple[Side, Side]:
     )
 
 
-def speculates(props: Any, client: Client) -> bool | None:
-    """By ``/props``, else by ``/slots``; None where neither says."""
-    return props.speculates if props.speculates is not None else client.speculates()
+def speculates(props: Props, client: Client) -> bool | None:
+    """By ``/slots``, else by ``/props``; None where neither says.
+
+    ``none`` in ``/props`` says nothing: llama.cpp b11434 writes it there whatever it was started with.
+    """
+    told = client.speculates()
+    return told if told is not None else (True if props.speculates else None)

@@ -43,7 +43,7 @@ def trap_model_gives_its_tokens(bench: ServerBench) -> str:
         told = bench.server.complete(trap.prompt, len(trap.tokens), ignore_eos=True, cache_prompt=True)
         _right(trap, told.tokens, (), "prompt continued from the cache")
         done.append("prompt continued from the cache")
-    return f"trap {trap.name}: {len(trap.tokens)} tokens right by each way ({', '.join(done)}); fault: {trap.fault}"
+    return f"trap {trap.name}: {len(trap.tokens)} tokens right by each way ({', '.join(done)}); not found: {trap.fault}"
 
 
 def served_trap(model: str) -> Trap | None:

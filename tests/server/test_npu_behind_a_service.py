@@ -36,7 +36,7 @@ def test_every_prompt_is_fresh() -> None:
 
 
 def test_what_is_missing_is_said_and_no_pass() -> None:
-    with serving() as on, serving(forget=("timings",)) as silent, serving(spec_types="ngram-mod") as drafts:
+    with serving() as on, serving(forget=("timings",)) as silent, serving(draft=(4, 2)) as drafts:
         alone = outcome(CHECK, on.url)
         untimed = outcome(CHECK, on.url, silent.url)
         other = outcome(CHECK, drafts.url, on.url)

@@ -133,6 +133,17 @@ def test_what_cannot_be_compared_says_what_to_start() -> None:
     assert "speculates too" in both["reason"]
 
 
+def test_what_props_says_of_speculation_is_believed_only_where_slots_are_silent() -> None:
+    # llama.cpp b11434 writes "none" into /props of a service that speculates.
+    with serving(spec_types="none", draft=(10, 6)) as on, serving() as off:
+        passed(outcome(CHECK, on.url, off.url))
+    silent = {"/slots": 404}
+    with serving(**ON, status=silent) as on, serving(status=silent) as off:
+        passed(outcome(CHECK, on.url, off.url))
+        told = outcome(CHECK, off.url, on.url)
+    assert told["verdict"] == "unsupported"
+
+
 def test_two_models_are_not_compared() -> None:
     with serving(**ON) as on, serving(model="other.gguf") as off:
         told = outcome(CHECK, on.url, off.url)
