@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
 
-from conformance.traps.blueprint import CONTEXT, FIRST, VOTE, Blueprint
+from conformance.traps.blueprint import CONTEXT, FIRST, NOTHING, VOTE, Blueprint
 from conformance.traps.trap import Design
 
 _HEAD = 64
@@ -74,10 +74,11 @@ def batch_row() -> Design:
     layer.out[plan.answer(lost), lost] = VOTE
     tokens = tuple(ids) * 2
     wrong = {str(lost): "the keys and values of a row of the batch were lost, or put in another row's place"}
-    swapped = "rows of a batch changed places"
-    for step, token in enumerate(tokens):
-        for other in {token - 1, token + 1} & set(ids):
-            wrong[f"{step}:{other}"] = swapped
+    # The first half of two swapped rows is seen first, with what belongs to the second.
+    for step, token in enumerate(ids[1:]):
+        wrong[f"{step}:{token}"] = "rows of a batch changed places"
+    # The last row gave nothing, and the one after it, alone in its batch, is right.
+    wrong[f"0:{NOTHING}+{tokens[1]}"] = "the last rows of a batch were lost"
     return Design("batch-row", "a row of a batch lost or swapped", plan, (sink, *ids), tokens, wrong)
 
 
@@ -147,10 +148,8 @@ def swa_window() -> Design:
     layer.norms["post_attention_norm"][:] = VOTE
     prompt = tuple(ids)
     tokens = _copied(prompt, _WINDOW - 1, _WINDOW)
-    wrong: dict[str, str] = {}
-    for distance, fault in _SWA_FAULTS.items():
-        for step, token in enumerate(_seen(prompt, tokens, distance)):
-            wrong[f"{step}:{token}"] = fault
+    # A wrong window shows at once; later on, the token of another distance is that of another step, which proves less.
+    wrong = {f"0:{prompt[-1 - distance]}": fault for distance, fault in _SWA_FAULTS.items()}
     return Design("swa-window", "a sliding window off by one", plan, prompt, tokens, wrong)
 
 
@@ -160,12 +159,6 @@ def _copied(prompt: Sequence[int], distance: int, count: int) -> tuple[int, ...]
     for _ in range(count):
         text.append(text[len(text) - 1 - distance])
     return tuple(text[len(prompt) :])
-
-
-def _seen(prompt: Sequence[int], tokens: Sequence[int], distance: int) -> tuple[int, ...]:
-    """What each step would copy from another distance, while all before it was right."""
-    text = (*prompt, *tokens)
-    return tuple(text[len(prompt) - 1 + step - distance] for step in range(len(tokens)))
 
 
 _ROPE_PROMPT = 31

@@ -33,16 +33,21 @@ def answer(
     """
     made = make_backend(backend) if isinstance(backend, str) else backend
     with Model.load(path, made, **options) as model:  # type: ignore[arg-type]
-        session = Session(model)
-        logits = session.feed(prompt)
-        tokens, margins = [], []
-        for step in range(count):
-            token, margin = _first_two(logits)
-            tokens.append(token)
-            margins.append(margin)
-            if step + 1 < count:
-                logits = session.feed((token,))
-        return tokens, tuple(margins)
+        return continued(model, prompt, count)
+
+
+def continued(model: Model, prompt: Sequence[int], count: int) -> tuple[list[int], tuple[float, ...]]:
+    """The same with a loaded model."""
+    session = Session(model)
+    logits = session.feed(prompt)
+    tokens, margins = [], []
+    for step in range(count):
+        token, margin = _first_two(logits)
+        tokens.append(token)
+        margins.append(margin)
+        if step + 1 < count:
+            logits = session.feed((token,))
+    return tokens, tuple(margins)
 
 
 def margins_of(design: Design | Trap, path: Path) -> Margins:

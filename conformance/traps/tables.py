@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from conformance.traps.blueprint import FIRST, VOTE, Blueprint
-from conformance.traps.trap import Design
+from conformance.traps.blueprint import FIRST, NOTHING, VOTE, Blueprint
+from conformance.traps.trap import UNLESS, Design
 
 _LETTERS = "abcdefgh"
+_4_BITS = "[4-bit activations]"
 _GAIN = 4.0
 
 
@@ -72,67 +73,105 @@ def k_segment() -> Design:
     only = [f"[only K part {part} left]" for part in range(3)]
     plan = Blueprint((*_LETTERS, *lost, *only), n_ff=K_LONG)
     plan.embed_plainly()
-    plan.read_answers(2 * _GAIN)
+    gain = 6 * _GAIN
+    plan.read_answers(gain)
+    height = _guard_against_4_bits(plan, 5.0)
     layer = plan.layers[0]
     first_lost = FIRST + len(_LETTERS)
     vote = VOTE / 3
     for number, token, follower in _followers():
         for part in range(3):
             unit = _unit(number, part)
-            layer.detect(unit, token, plan.constant, plan.height())
+            layer.detect(unit, token, plan.constant, height)
             layer.down[plan.answer(follower), unit] = vote
             for other in range(3):
                 layer.down[plan.answer(first_lost + other), unit] = 0.0 if other == part else vote
                 layer.down[plan.answer(first_lost + 3 + other), unit] = 2 * vote if other == part else -vote
     # Half a vote that no segment brings: from the slot that every token sets.
     for part in range(3):
-        plan.head[first_lost + part, plan.constant] = 2 * _GAIN * vote / 2
+        plan.head[first_lost + part, plan.constant] = gain * vote / 2
     names = {}
     for part, (start, end) in enumerate(_GROUPS):
-        names[str(first_lost + part)] = f"the products of K {start} to {end} of ffn_down were lost"
-        names[str(first_lost + 3 + part)] = f"of ffn_down only the products of K {start} to {end} were left"
+        names[str(first_lost + part)] = f"the products of K {start} to {end} of ffn_down were lost{_UNLESS}"
+        names[str(first_lost + 3 + part)] = f"of ffn_down only the products of K {start} to {end} were left{_UNLESS}"
+    names |= _4_BITS_SEEN
     prompt, tokens = _cycle()
     return Design("k-segment", "a K segment lost where K is over 8192 (or 4096)", plan, prompt, tokens, names)
 
 
-_BALLAST = 6.35
+_BALLAST = 10.16
 """Largest weight of each row in the first two parts of K, of a unit that is never active; in the third 4 times as much.
-It makes the scale of every channel the same and all votes whole multiples of it."""
+It makes the scale of every channel the same, and all votes whole multiples of it, split or not."""
+_FAINT = 10 / 127
+"""Activations of the third part, where those of the first two are 1."""
 
 
 def segment_scale() -> Design:
     """A K segment is scaled by another one's scale: of the activations, of the weight, or both.
 
-    The parts of ffn_down below and over K = 8192 differ by 16 in their activations and by 4 in their weights, and the
-    answer tells the ratio b / a in which their sums arrive: 1 is right; 16, 1/4 and 4 come with the other one's scales.
+    The parts of ffn_down below and over K = 8192 differ by 12.7 in their activations and by 4 in their weights, and the
+    answer tells the ratio b / a in which their sums arrive: 0.94 is right; 12, 0.24 and 3 come with the other one's
+    scales; 0 and infinity are a lost segment, which this trap sees and another one names.
     """
     words = tuple(f"[{which} of the wrong K segment]" for which in ("activation scale", "weight scale", "both scales"))
-    plan = Blueprint((*_LETTERS, *words), n_ff=K_LONG)
-    activation, weight, both = (FIRST + len(_LETTERS) + number for number in range(3))
+    plan = Blueprint((*_LETTERS, *words, "[second K segment lost]", "[first K segment lost]"), n_ff=K_LONG)
+    activation, weight, both, second_lost, first_lost = (FIRST + len(_LETTERS) + number for number in range(5))
     plan.embed_plainly()
-    plan.read_answers(3 * _GAIN)
+    plan.read_answers(12 * _GAIN)
+    height = _guard_against_4_bits(plan, 9.0)
     layer = plan.layers[0]
-    # Votes a x + b y, whose upper envelope changes at b / a = 1/2, 2 and 8.
-    lines = {weight: (1.2, 0.0), both: (-1.3, 2.0), activation: (-9.3, 3.0)}
+    # Votes a x + b y, whose upper envelope changes at b / a = 0.15, 0.62, 1.85, 6.8 and 26.
+    lines = {
+        second_lost: (1.92, -4.16),
+        weight: (1.28, 0.0),
+        both: (-1.28, 2.08),
+        activation: (-8.32, 3.12),
+        first_lost: (-18.56, 3.52),
+    }
     for number, token, follower in _followers():
         low, middle = _unit(number, 0), _unit(number, 1)
-        high = [_GROUPS[2][0] + 4 + 8 * number + i for i in range(4)]
+        high = [_GROUPS[2][0] + 4 + 8 * number + i for i in range(3)]
         for unit in (low, middle):
-            layer.detect(unit, token, plan.constant, plan.height())
+            layer.detect(unit, token, plan.constant, height)
         for unit in high:
-            layer.detect(unit, token, plan.constant, plan.height(), activation=1 / 16)
-        for answer, (a, b) in {**lines, follower: (0.7, 1.0)}.items():
+            layer.detect(unit, token, plan.constant, height, activation=_FAINT)
+        for answer, (a, b) in {**lines, follower: (0.64, 1.04)}.items():
             layer.down[plan.answer(answer), [low, middle]] = a / 2
             layer.down[plan.answer(answer), high] = 4 * b
     layer.down[:, [64, 4160]] = _BALLAST
-    layer.down[:, 8200 + 96] = 4 * _BALLAST
+    layer.down[:, K_LONG - 32] = 4 * _BALLAST
     names: Mapping[str, str] = {
-        str(activation): "a K segment of ffn_down was scaled by another segment's activation scale",
-        str(weight): "a K segment of ffn_down was scaled by another segment's weight scale",
-        str(both): "a K segment of ffn_down was scaled by both scales of another segment",
+        str(activation): f"a K segment of ffn_down was scaled by another segment's activation scale{_UNLESS}",
+        str(weight): f"a K segment of ffn_down was scaled by another segment's weight scale{_UNLESS}",
+        str(both): f"a K segment of ffn_down was scaled by both scales of another segment{_UNLESS}",
+        **_4_BITS_SEEN,
     }
     prompt, tokens = _cycle()
     return Design("segment-scale", "scales of the wrong K segment", plan, prompt, tokens, names)
+
+
+_LAST = 63
+_4_BITS_SEEN = {str(_LAST): "activations were cut to 4 bits (W4A4)"}
+_UNLESS = f" {UNLESS} w4a4 or int8-wrap springs too, which can look the same)"
+
+
+def _guard_against_4_bits(plan: Blueprint, said: float) -> float:
+    """Activations of 4 bits change what the traps of K segments say; this makes them say so. Returns a slot's height.
+
+    The head says "4-bit activations" at all times (``said`` units), and the attention takes it back by 3 of the 127
+    steps of its input, which is nothing of 7. Token 0, louder still, is taken back by the largest element: it is left
+    where attention gave nothing at all. Both are taken back by a fifth too much, for Hadamard transforms.
+    """
+    nothing, faint = said * 4 / 3, 3 / 127
+    layer, token = plan.layers[0], _LAST
+    plan.words += (*(f"[unused {number}]" for number in range(FIRST + len(plan.words), token)), _4_BITS)
+    plan.head[token, plan.constant] = said * plan.head[token, plan.answer(token)]
+    plan.head[NOTHING, plan.constant] = nothing * plan.head[NOTHING, plan.answer(NOTHING)]
+    layer.v[0, plan.constant] = 1.0 / plan.height()
+    layer.v[1, plan.constant] = faint / plan.height()
+    layer.out[plan.answer(NOTHING), 0] = -1.2 * nothing
+    layer.out[plan.answer(token), 1] = -1.2 * said / faint
+    return plan.height(2.0 + 1.44 * (said**2 + nothing**2))
 
 
 def stale_activation() -> Design:
@@ -214,7 +253,7 @@ def w4a4() -> Design:
     The right vote comes from a hidden unit of a fortieth of the row's largest: 3 of 127, nothing of 7, with a Hadamard
     transform as without. All weights are exact in Q4_0, so that the file alone chooses the pipeline.
     """
-    plan = Blueprint((*_LETTERS, "[4-bit activations]"), n_layer=2, kind="Q4_0")
+    plan = Blueprint((*_LETTERS, _4_BITS), n_layer=2, kind="Q4_0")
     coarse = FIRST + len(_LETTERS)
     plan.embed_plainly()
     plan.read_answers(_GAIN)
@@ -245,6 +284,8 @@ def tied_head() -> Design:
         words[token] = letter
         words[(token + shift) % count] = f"[the hidden state was read without token_embd {letter}]"
         words[(token + 2 * shift) % count] = f"[token_embd was read transposed {letter}]"
+    opposite = FIRST + len(_LETTERS)
+    words[opposite] = "[wrong sign]"
     plan = Blueprint(tuple(words[FIRST:]), n_vocab=count, n_embd=count, tied=True)
     for token in range(count):
         plan.embedding[token, (token + shift) % count] = 1.0
@@ -254,6 +295,8 @@ def tied_head() -> Design:
         slot = (token + shift) % count
         layer.detect(unit, slot, slot, plan.height(1.0))
         layer.down[(follower + shift) % count, unit] = VOTE
+        # Where signs are wrong (int8 wrapped), every answer is negative, and this token is said in place of token 0.
+        plan.embedding[opposite, slot] = -0.5
         wrong[str((token + shift) % count)] = "the tied head was not token_embd: the hidden state was read as it is"
         wrong[str((token + 2 * shift) % count)] = "the tied head was token_embd transposed"
     wrong[str(0)] = "the tied head was missed: output.weight is absent and nothing was put in its place"

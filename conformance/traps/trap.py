@@ -9,13 +9,17 @@ from pathlib import Path
 
 from conformance.traps.blueprint import NOTHING, NOTHING_TEXT, Blueprint
 
+UNLESS = "(unless trap"
+"""What the name of a fault goes on with where another trap has to be looked at first."""
+
 
 @dataclass(frozen=True)
 class Design:
     """What a trap is before its file is written.
 
-    ``prompt`` and ``tokens`` are ids, ``tokens`` the greedy continuation. ``wrong``: ``"TOKEN"`` or ``"STEP:TOKEN"`` (a
-    step of the continuation, from 0) to the fault that it proves. ``fault`` is the fault that the trap is built for.
+    ``prompt`` and ``tokens`` are ids, ``tokens`` the greedy continuation. ``wrong``: the first wrong token to the fault
+    that it proves, as ``"TOKEN"``, ``"STEP:TOKEN"`` (a step of the continuation, from 0) or, where the token after it
+    matters, ``"STEP:TOKEN+NEXT"``. ``fault`` is the fault that the trap is built for.
     """
 
     name: str
@@ -63,7 +67,9 @@ def proven_fault(trap: Trap | Design, ids: Sequence[int]) -> str | None:
     step = first_difference(trap, ids)
     if step is None or step >= len(ids):
         return None
-    return trap.wrong.get(f"{step}:{ids[step]}", trap.wrong.get(str(ids[step])))
+    here = f"{step}:{ids[step]}"
+    keys = [f"{here}+{ids[step + 1]}"] if step + 1 < len(ids) else []
+    return next((trap.wrong[key] for key in (*keys, here, str(ids[step])) if key in trap.wrong), None)
 
 
 def diagnose(trap: Trap | Design, ids: Sequence[int]) -> str:
