@@ -10,7 +10,7 @@ from conformance.run_check import run_check
 
 def outcome(check: str, server: str, server_off: str | None = None, **more: Any) -> dict[str, Any]:
     """The answer of ``run_check``: verdict, covered or reason, known."""
-    request = {"suite": "server", "check": check, "level": "quick", "seed": 3, "deadline_s": 20.0, "model": None}
+    request = {"suite": "server", "check": check, "level": "quick", "seed": 3, "deadline_s": 120.0, "model": None}
     return run_check({**request, "server": server, "server_off": server_off, **more})
 
 

