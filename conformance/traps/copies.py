@@ -86,8 +86,8 @@ def kv_rollback() -> Design:
     """Tokens that were drafted and rejected stay in the KV cache.
 
     The prompt says the alphabet and then X; the answer says the alphabet and then digits. Whoever drafts from the
-    prompt drafts X, which is rejected; X among the last 16 rows makes every further step say so. Without speculation the
-    trap shows nothing. (llama.cpp b11434 llama_kv_cache::seq_rm is what has to do it there.)
+    prompt drafts X, which is rejected; X among the last 16 rows makes every further step say so. Without speculation
+    the trap shows nothing. (llama.cpp b11434 llama_kv_cache::seq_rm is what has to do it there.)
     """
     chain, bait, filler = ascii_lowercase + "0123456789", "X", "."
     plan = Blueprint(("^", *chain, bait, filler, "[rejected draft still in the KV cache]"))
@@ -169,8 +169,8 @@ _GLOBAL, _LOCAL = 5, 0
 def rope_base() -> Design:
     """gemma3 turns its global layers by one RoPE base and those in a window by another; here they are mixed up.
 
-    (llama.cpp b11434 src/models/gemma3.cpp: rope.freq_base 1e6 and rope.freq_base_swa 1e4.) Both kinds of layer copy the
-    letter 31 back; with the other base the peak falls among the dots, which say of which layer it was.
+    (llama.cpp b11434 src/models/gemma3.cpp: rope.freq_base 1e6 and rope.freq_base_swa 1e4.) Both kinds of layer copy
+    the letter 31 back; with the other base the peak falls among the dots, which say of which layer it was.
     """
     letters = ascii_lowercase[:8]
     plan = _gemma(letters + ".", "[RoPE base of a global layer wrong]", "[RoPE base of a window layer wrong]")

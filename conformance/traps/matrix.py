@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from conformance.traps import Trap, first_difference, proven_fault, trap_names, write_trap
 from conformance.traps.injected import INJECTED, Injected
 from conformance.traps.measure import continued
+from conformance.traps.trap import UNLESS
 from reference_engine.backends import make_backend
 from reference_engine.backends.npu_backend import NpuBackend
 from reference_engine.errors import EngineError
@@ -28,8 +29,10 @@ README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- matrix -->", "<!-- end of matrix -->"
 _DRAFTS = StrategyOptions(size_n=3, size_m=8, n_match=4, n_min=1, n_max=8)
 
-RIGHT, NAMED, WRONG, MISNAMED = "", "**named**", "wrong", "MISNAMED"
-"""What a trap says under a fault: it is not concerned; it names its fault, rightly; wrong without a name; wrongly."""
+RIGHT, NAMED, WRONG, PROVISO, MISNAMED = "", "**named**", "wrong", "proviso", "MISNAMED"
+"""What a trap says under a fault: it is not concerned; it names it; that something is wrong; another fault, unless
+another trap springs too; another fault.
+"""
 
 
 @dataclass(frozen=True)
@@ -68,9 +71,14 @@ def verdict(trap: Trap, fault: Injected, outcome: Outcome) -> str:
         return WRONG
     if first_difference(trap, outcome.ids) is None:
         return RIGHT
-    if proven_fault(trap, outcome.ids) is None:
+    said = proven_fault(trap, outcome.ids)
+    if said is None:
         return WRONG
-    return NAMED if trap.name in fault.traps + fault.others else MISNAMED
+    if trap.name in fault.traps:
+        return NAMED
+    if trap.name in fault.others:
+        return PROVISO if UNLESS in said else NAMED
+    return MISNAMED
 
 
 def cells(traps: Iterable[Trap], faults: Mapping[str, Injected] = INJECTED) -> dict[tuple[str, str], str]:
