@@ -44,6 +44,7 @@ class EngineBench(BaseBench):
     threads: int = 2
     _open: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _device: NpuBackend | None = None
+    _subjects: list[Subject] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,14 +74,15 @@ class EngineBench(BaseBench):
         return make_backend("float", threads=self.threads, kernels=self.kernels)
 
     def subjects(self) -> list[Subject]:
-        """The judged quantiser: in C and in numpy for the emulation; on the device as it is."""
+        """The judged quantiser: in C and in numpy for the emulation; on the device as it is. Made once."""
         preset = "w8a8-per-channel"
-        if self.engine == "device":
-            return [Subject(self.backend(preset), "the device back end")]
-        found = []
-        if self.kernels is not None:
-            found.append(Subject(self.backend(preset), f"C kernels ({self.kernels.path})"))
-        return [*found, Subject(self.backend(preset, kernels=None), "numpy")]
+        if not self._subjects and self.engine == "device":
+            self._subjects.append(Subject(self.backend(preset), "the device back end"))
+        elif not self._subjects:
+            if self.kernels is not None:
+                self._subjects.append(Subject(self.backend(preset), f"C kernels ({self.kernels.path})"))
+            self._subjects.append(Subject(self.backend(preset, kernels=None), "numpy"))
+        return self._subjects
 
     def named(self, subjects: Iterable[Subject]) -> str:
         """Subjects in words."""

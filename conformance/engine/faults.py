@@ -42,7 +42,7 @@ FAULTS: Mapping[str, Fault] = {
         "halves are rounded to even, as numpy and most hardware do", "rounded to even", backend.half_even
     ),
     "truncate": Fault("a cast without rounding", "truncated instead of rounded", backend.truncate),
-    "rim-wraps": Fault("127 becomes 128 and wraps to -128", "127 became -128", backend.rim_wraps),
+    "rim-wraps": Fault("127 becomes 128 and wraps to -128", "127 became -128|wrapped to negative", backend.rim_wraps),
     "no-clamp": Fault(
         "what exceeds the rim wraps in a pipeline that clamps", "wraps where it should be held", backend.no_clamp
     ),
@@ -59,29 +59,50 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "weight-scale": Fault("weights are scaled by amax / 128", r"weights.*amax over 128", backend.weight_scale),
     "fp16-truncate": Fault("fp16 by cutting off", r"as fp16.*are wrong", backend.fp16_truncate),
-    "stale-a": Fault("the activation of the call before", "stale A", backend.stale_a),
-    "segment-lost": Fault("the last K segment is not added", "K segment . is lost", backend.segment_lost),
+    "stale-a": Fault("the activation of the call before", "stale A|activation was stale", backend.stale_a),
+    "segment-lost": Fault(
+        "the last K segment is not added", r"K segment . is lost|products of K .* were lost", backend.segment_lost
+    ),
     "segment-scale": Fault(
-        "all K segments are scaled by the first one's scale", "scale of K segment 0", backend.segment_scale
+        "all K segments are scaled by the first one's scale",
+        "scale of K segment 0|another segment's activation scale",
+        backend.segment_scale,
     ),
     "n-slice-swapped": Fault(
-        "two cores' slices of N change places", "slices .* have changed places", backend.n_slice_swapped
+        "two cores' slices of N change places", "slices .* changed places", backend.n_slice_swapped
     ),
     "batch-slice": Fault(
-        "rows from the fifth on are not computed", "a slice of the batch is missing", backend.batch_slice
+        "rows from the fifth on are not computed",
+        "a slice of the batch is missing|row of the batch were lost",
+        backend.batch_slice,
     ),
     "neighbour-scale": Fault("each channel gets its neighbour's scale", "neighbour's scale", backend.neighbour_scale),
-    "int4-selected": Fault("W4A4 in place of W8A8", "int4 .*W4A4", backend.int4_selected),
+    "int4-selected": Fault("W4A4 in place of W8A8", r"W4A4 was selected|4 bits \(W4A4\)", backend.int4_selected),
     "fma-off": Fault("K segments are added with two roundings in place of one", "rounded twice", backend.fma_off),
-    "noise": Fault("a result changes from run to run in its last digit", "not the same bits", backend.noise),
-    "rope-base": Fault("the RoPE base of the other kind of layer, or a wrong one", "RoPE", model=model.rope_base),
-    "rope-position": Fault("positions are counted from 1", "positions are off by one", model=model.rope_position),
-    "window": Fault("the sliding window is one position too wide", "window is off by one", model=model.window),
-    "kv-rollback": Fault(
-        "cells of rejected drafts keep their keys and values", "rolled? ?back", model=model.kv_rollback
+    "noise": Fault(
+        "a result changes from run to run in its last digit", "the same pass again: .*not the same bits", backend.noise
     ),
-    "head": Fault("the head is not the tensor it should be", "the head", model=model.head),
-    "batch-order": Fault("rows of a batch are computed in another order of sums", "batch", model=model.batch_order),
+    "rope-base": Fault(
+        "the RoPE base of the other kind of layer, or a wrong one",
+        "by the RoPE base .* instead|another RoPE base",
+        model=model.rope_base,
+    ),
+    "rope-position": Fault("positions are counted from 1", "positions are off by one", model=model.rope_position),
+    "window": Fault(
+        "the sliding window is one position too wide",
+        "window is off by one|window was one position too",
+        model=model.window,
+    ),
+    "kv-rollback": Fault(
+        "cells of rejected drafts keep their keys and values",
+        "rolled back: .*not the same bits|rejected draft tokens were left",
+        model=model.kv_rollback,
+    ),
+    "head": Fault("each logit is the one of the token beside", "those of the tokens beside", model=model.head),
+    "head-missed": Fault("a tied head is not found", r"\(tied\), .* all zero|tied head", model=model.head_missed),
+    "batch-order": Fault(
+        "rows of a batch are computed in another order of sums", "in batches of", model=model.batch_order
+    ),
     "prompt-cache": Fault(
         "the logits of a prompt seen before come from a cache", "repeated prompt", model=model.prompt_cache
     ),

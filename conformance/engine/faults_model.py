@@ -62,6 +62,12 @@ def head(model: Model) -> None:
     vars(model.graph)["head"] = other
 
 
+def head_missed(model: Model) -> None:
+    """A loader that looks for output.weight alone leaves a tied head empty."""
+    if model.graph.head is not None and "output.weight" not in model.file.tensors:
+        vars(model.graph)["head"] = lambda hidden, out: out.fill(0)
+
+
 def kv_rollback(model: Model) -> None:
     """What a rejected draft wrote stays: the token that takes its position does not overwrite it."""
     new_cache = model.new_cache

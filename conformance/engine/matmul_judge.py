@@ -37,6 +37,9 @@ def wrong_matmul(seen: Seen, weight: WeightOracle, before: F32 | None, random: n
     record = seen.record
     cuts = [(p.k0, p.k1, p.n0, p.n1) for p in weight.pieces]
     found = [(s.k0, s.k1, s.n0, s.n1) for s in record.segments]
+    small = all(np.abs(s.q.astype(np.int16)).max(initial=0) <= 7 for s in record.segments)
+    if weight.pipeline.bits == 8 and small and record.x.any():
+        return f"{seen.where}: the activation is int4 where the pipeline is int8: W4A4 was selected"
     if found != cuts:
         return f"{seen.where}: cut into {found}, and the pipeline cuts it into {cuts}"
     rows = weight.transformed(record.x)
@@ -74,8 +77,6 @@ def _wrong_activation(
             return "stale A: the activation is that of the call before"
     if weight.pipeline.bits == 16:
         return "the fp16 activation is wrong"
-    if weight.pipeline.bits == 8 and np.abs(segment.q.astype(np.int16)).max(initial=0) <= 7:
-        return "the activation is int4 where the pipeline is int8: W4A4 was selected"
     part = rows[:, piece.k0 : piece.k1]
     if piece.fold is not None:
         part = single(part.astype(np.float64) * piece.fold).astype(np.float32)
@@ -180,8 +181,10 @@ def _mistaken(weight: WeightOracle, parts: Sequence[tuple[F32, NDArray[Any]]]) -
         return found
 
     first = parts[0][0]
-    return {
+    found = {
         "every K segment has the scale of K segment 0": made(lambda p, s: first, lambda c: c),
         "each channel has its neighbour's scale": made(lambda p, s: s, lambda c: np.roll(c, 1)),
-        "the divisor of the Hadamard transform is missing": made(lambda p, s: s, lambda c: c) * weight.block,
     }
+    if weight.block > 1:
+        found["the divisor of the Hadamard transform is missing"] = made(lambda p, s: s, lambda c: c) * weight.block
+    return found

@@ -15,6 +15,7 @@ from reference_engine.backends.interface import Backend
 from reference_engine.gguf_file import open_gguf
 from reference_engine.model import Model
 from reference_engine.speculation import verify
+from reference_engine.speculation.drafter import SpeculationError
 from reference_engine.speculation.engine_sequence import EngineSequence
 from reference_engine.speculation.explain import explain
 from reference_engine.speculation.mtp import MtpHead
@@ -86,7 +87,6 @@ class Speculator:
 
 def speculator(bench: EngineBench, target: Target, model: Model, beside: Backend) -> Speculator:
     """``beside`` computes what drafts: the device has one user, and a draft decides no token."""
-    stacks = ("ngram-mod,ngram-cache",)
     if target.drafter is not None:
         drafter = open_gguf(target.drafter)
         if drafter.architecture in _MTP_ARCHITECTURES:
@@ -96,4 +96,8 @@ def speculator(bench: EngineBench, target: Target, model: Model, beside: Backend
         draft = bench.plain_model(Target(f"{target.name} (draft)", target.drafter), beside, n_ctx=model.n_ctx)
         names = (*NGRAMS, "draft-simple", "ngram-mod,draft-simple", "ngram-cache,draft-simple")
         return Speculator(model, names, draft=draft)
-    return Speculator(model, (*NGRAMS, *stacks))
+    try:
+        own = head_of(model, None, None)  # a nextn block in the target's own file
+    except SpeculationError:
+        return Speculator(model, (*NGRAMS, "ngram-mod,ngram-cache"))
+    return Speculator(model, (*NGRAMS, "draft-mtp", "ngram-mod,draft-mtp", "ngram-cache,draft-mtp"), mtp=own)

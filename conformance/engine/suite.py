@@ -3,17 +3,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conformance.bench import CannotOpen, Check
+from conformance.bench import CannotOpen, Check, Wrong
 from conformance.engine import end_to_end, graph, matmuls, models
 from conformance.engine.bench import ENGINES, EngineBench
 from conformance.engine.faults import UnknownFault, fault_of
 from conformance.engine.traps import trap_checks
 from conformance.quantiser import edges, sweeps
+from reference_engine.backends.device import DeviceError
 from reference_engine.backends.device_library import NoLibrary, find_device_library
+from reference_engine.backends.interface import NonFinite
+from reference_engine.errors import EngineError, NotFinite
+from reference_engine.gguf_errors import GgufError
+from reference_engine.gguf_file import open_gguf
+from reference_engine.gguf_hparams import load_hparams
+from reference_engine.speculation.drafter import SpeculationError
 
 _FUNCTIONS: tuple[Callable[[EngineBench], str], ...] = (
     sweeps.quantiser_rim,
@@ -42,8 +50,22 @@ _FUNCTIONS: tuple[Callable[[EngineBench], str], ...] = (
 DEADLINE_S = 120.0
 """At level quick; a large model of the user's own may need more (--deadline)."""
 
+
+def _as_findings(function: Callable[[EngineBench], str]) -> Callable[[EngineBench], str]:
+    """What the engine itself reports is a finding on it: a lost device, a result that is not finite."""
+
+    @functools.wraps(function)
+    def check(bench: EngineBench) -> str:
+        try:
+            return function(bench)
+        except (DeviceError, NonFinite, NotFinite, SpeculationError) as error:
+            raise Wrong(str(error)) from error
+
+    return check
+
+
 CHECKS = {
-    function.__name__: Check(function.__name__, function, DEADLINE_S)
+    function.__name__: Check(function.__name__, _as_findings(function), DEADLINE_S)
     for function in (*_FUNCTIONS, *trap_checks().values())
 }
 
@@ -53,13 +75,14 @@ def open_bench(request: dict[str, Any]) -> EngineBench:
     if request["engine"] not in ENGINES:
         raise CannotOpen(f"there is no engine {request['engine']!r}; there are {' and '.join(ENGINES)}")
     model, library = request.get("model"), request.get("library")
-    if model is not None and not Path(model).is_file():
-        raise CannotOpen(f"there is no model {model}")
     try:
+        if model is not None:
+            with open_gguf(model) as file:
+                load_hparams(file)
         if request["engine"] == "device":
             find_device_library(None if library is None else Path(library))
         fault = fault_of(request.get("env") or {})
-    except (NoLibrary, UnknownFault) as error:
+    except (NoLibrary, UnknownFault, GgufError, EngineError) as error:
         raise CannotOpen(str(error)) from error
     return EngineBench(
         level=request["level"],

@@ -46,6 +46,7 @@ def run_trap(bench: EngineBench, trap: Trap, pipelines: Mapping[str, float]) -> 
         kind, _, preset = pipeline.partition(":")
         if kind == "float" and bench.engine != "npu":
             continue
+        label = pipeline if kind == "float" else f"{bench.engine}:{preset}"
         backend = bench.float_backend() if kind == "float" else bench.backend(preset)
         model = bench.model(Target(trap.name, trap.path), backend)
         it = Speculator(model, STRATEGIES)
@@ -54,10 +55,8 @@ def run_trap(bench: EngineBench, trap: Trap, pipelines: Mapping[str, float]) -> 
             run = verify.generate(target, stack if strategy else None, list(trap.prompt), n_predict=len(trap.tokens))
             if tuple(run.tokens[: len(trap.tokens)]) != trap.tokens:
                 with_what = f" with {strategy}" if strategy else ""
-                raise Wrong(
-                    f"{bench.engine if kind != 'float' else 'float'}:{preset}{with_what}: {diagnose(trap, run.tokens)}"
-                )
-        done.append(pipeline if kind == "float" else f"{bench.engine}:{preset}")
+                raise Wrong(f"{label}{with_what}: {diagnose(trap, run.tokens)}")
+        done.append(label)
     if not done:
         raise NotServed(f"trap {trap.name} is right in no pipeline of this engine at level {bench.level}")
     return (
