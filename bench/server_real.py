@@ -163,15 +163,15 @@ class Bench:
                 sys.stdout.flush()
 
 
-def run(bench: Bench, model: Path, f32: Path | None, only: str) -> None:
+def run(bench: Bench, title: str, model: Path, f32: Path | None, only: str) -> None:
     """Every configuration whose name holds ``only``."""
-    _pairs(bench, Case("quantised", model, (), ()), only)
+    _pairs(bench, Case(title, model, (), ()), only)
     if f32 is not None:
         _pairs(bench, Case("F32 weights and KV", f32, F32_CACHE, (), "f32"), only)
     with tempfile.TemporaryDirectory() as folder:
         for trap in trap_names():
-            for title, extra in (("plain", ()), ("ngram-mod", STRATEGIES["ngram-mod"])):
-                case = Case(f"trap {trap}, {title}", Path(folder), extra, (TRAP,))
+            for kind, extra in (("plain", ()), ("ngram-simple", STRATEGIES["ngram-simple"])):
+                case = Case(f"trap {trap}, {kind}", Path(folder), extra, (TRAP,))
                 if only in case.name:
                     file = write_trap(trap, folder).path
                     with bench.serving(file, extra) as url:
@@ -264,6 +264,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--llama-server", type=Path, required=True, metavar="BIN", help="the program")
     parser.add_argument("--model", type=Path, required=True, metavar="GGUF", help="a quantised model")
+    parser.add_argument("--title", default="quantised", metavar="WORDS", help="what the rows of --model are called")
     parser.add_argument("--f32", type=Path, metavar="GGUF", help="the same in F32 (llama-quantize IN OUT F32)")
     parser.add_argument("--only", default="", metavar="WORDS", help="configurations whose name holds these words")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="write real.json and REAL.md there")
@@ -272,7 +273,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     values = parser.parse_args(argv)
     bench = Bench(values.llama_server.resolve(), values.threads, values.level, values.seed)
-    run(bench, values.model, values.f32, values.only)
+    run(bench, values.title, values.model, values.f32, values.only)
     if values.out is not None:
         write(bench, values.out, version_of(bench.program))
     wrong = [row for row in bench.rows if not row.as_expected]

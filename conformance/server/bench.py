@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.bench import BaseBench, CannotOpen
+from conformance.bench import BaseBench, CannotOpen, NotServed
 from conformance.server.client import Client, Loading, ServerError
 from conformance.server.replies import Props
 from conformance.server.texts import KINDS, fresh_prompt
@@ -18,7 +18,7 @@ from reference_engine.gguf_file import open_gguf
 WAIT_S = 30.0
 """For a service that is still loading its model."""
 
-N_PROBS = 10
+LEAST_CONTEXT = 512
 
 
 @dataclass(kw_only=True)
@@ -37,7 +37,10 @@ class ServerBench(BaseBench):
     _sent: set[str] = field(default_factory=set)
 
     def fresh(self, count: int, kinds: tuple[str, ...] = KINDS) -> list[str]:
-        """Prompts that this run has not sent yet, the kinds in turn."""
+        """Prompts that this run has not sent yet, the kinds in turn. NotServed where the context cannot hold one."""
+        if self.props.n_ctx is not None and self.props.n_ctx < LEAST_CONTEXT:
+            held = f"{self.server.url} has a context of {self.props.n_ctx} tokens"
+            raise NotServed(f"{held}, and a prompt with its answer takes up to {LEAST_CONTEXT}")
         made: list[str] = []
         while len(made) < count:
             text = fresh_prompt(kinds[len(made) % len(kinds)], self.random)

@@ -28,10 +28,12 @@ def trap_model_gives_its_tokens(bench: ServerBench) -> str:
         )
     _same_vocabulary(bench, trap)
     ways: dict[str, str | tuple[int, ...]] = {"text": trap.prompt_text, "ids": trap.prompt}
-    done = []
+    done, drafted, accepted = [], 0, 0
     for name, prompt in ways.items():
-        _right(trap, bench.server.complete(prompt, len(trap.tokens), ignore_eos=True).tokens, (), f"prompt as {name}")
+        told = bench.server.complete(prompt, len(trap.tokens), ignore_eos=True)
+        _right(trap, told.tokens, (), f"prompt as {name}")
         done.append(f"prompt as {name}")
+        drafted, accepted = drafted + (told.timings.draft_n or 0), accepted + (told.timings.draft_n_accepted or 0)
     for count in sorted({1, len(trap.tokens) // 2, len(trap.tokens) - 1} - {0}):
         # The prompt and the first right tokens as one prefill: another batch shape for the same positions.
         prefix = trap.prompt + trap.tokens[:count]
@@ -43,7 +45,11 @@ def trap_model_gives_its_tokens(bench: ServerBench) -> str:
         told = bench.server.complete(trap.prompt, len(trap.tokens), ignore_eos=True, cache_prompt=True)
         _right(trap, told.tokens, (), "prompt continued from the cache")
         done.append("prompt continued from the cache")
-    return f"trap {trap.name}: {len(trap.tokens)} tokens right by each way ({', '.join(done)}); not found: {trap.fault}"
+    drafts = f"; {accepted} of {drafted} drafted tokens accepted" if drafted else ""
+    return (
+        f"trap {trap.name}: {len(trap.tokens)} tokens right by each way ({', '.join(done)}{drafts}); "
+        f"not found: {trap.fault}"
+    )
 
 
 def served_trap(model: str) -> Trap | None:

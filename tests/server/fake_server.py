@@ -47,6 +47,7 @@ class Behaviour:
     switchable: bool = False
     ftype: str = "Q4_1"
     model: str = "toy.gguf"
+    n_ctx: int = 2048
     metrics: bool = True
     tokenizes: bool = True
     probs: bool = True
@@ -163,7 +164,7 @@ class FakeServer:
             params: dict[str, Any] = {} if it.spec_types is None else {"speculative.types": it.spec_types}
             if it.switchable:
                 params["speculative.n_max"] = 16
-            told = {"default_generation_settings": {"params": params, "n_ctx": 2048}, "model_ftype": it.ftype}
+            told = {"default_generation_settings": {"params": params, "n_ctx": it.n_ctx}, "model_ftype": it.ftype}
             return {**told, "model_path": f"/models/{it.model}", "build_info": "b11434-toy", "eos_token": "</s>"}
         if path == "/slots":
             return [{"id": 0, "speculative": it.draft is not None}]

@@ -82,3 +82,10 @@ def test_a_service_that_ends_at_once_is_not_judged_by_one_token() -> None:
         told = outcome(REPEATS, server.url)
     assert told["verdict"] == "unsupported"
     assert "generates 1" in told["reason"]
+
+
+def test_a_context_too_small_for_a_prompt_is_no_fault() -> None:
+    with serving(n_ctx=256) as server:
+        told = outcome(REPEATS, server.url)
+    assert told["verdict"] == "unsupported"
+    assert "context of 256 tokens" in told["reason"]
