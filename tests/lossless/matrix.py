@@ -3,31 +3,35 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from conformance.goldens.manifest import file_sha256
 from reference_engine.backends import make_backend
 from reference_engine.gguf_file import open_gguf
 from reference_engine.model import Model
 from reference_engine.model_cache import find_model
 from reference_engine.speculation.engine_sequence import EngineSequence
+from reference_engine.speculation.explain import Divergence, explain
 from reference_engine.speculation.mtp import MtpHead
 from reference_engine.speculation.mtp_head import head_of
 from reference_engine.speculation.stack import Stack
 from reference_engine.speculation.strategies import StrategyOptions, make_stack
 from reference_engine.speculation.verify import Run, generate
-from reference_engine.tiny import DRAFTERS, PROMPTS, tiny_model
+from reference_engine.tiny import DRAFTERS, NAMES, PROMPTS, tiny_model
 from reference_engine.tokenizer import load_tokenizer
 
 N_PREDICT = 512
-TARGETS = ("tiny-llama", "tiny-gemma4")
+TARGETS = tuple(name for name in NAMES if name not in DRAFTERS.values())
 REAL = "smollm2"
 """SmolLM2-135M, where make model has brought it: n-grams alone, because there is no draft for it."""
 
 BACKENDS = ("float", "npu:w8a8-per-channel", "npu:w8a8-segment", "npu:w4a4-hadamard")
+DEVICE = "device:w8a8-per-channel"
+"""On the mock, in a process of its own: the same bits as the emulation."""
+
 NGRAMS = ("ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache")
 OPTIONS = StrategyOptions(size_n=3, size_m=12, n_match=4, n_min=1, n_max=16)
 
@@ -36,18 +40,41 @@ def strategies_of(target: str) -> tuple[str, ...]:
     """All that this target can have, and two stacks."""
     if target == REAL:
         return (*NGRAMS, "ngram-mod,ngram-cache")
-    own = ("draft-simple",) if target == "tiny-llama" else ("draft-mtp",)
+    own = ("draft-simple",) if target in DRAFTERS and "llama" in target else ("draft-mtp",)
     return (*NGRAMS, *own, f"ngram-mod,{own[0]}", f"ngram-cache,{own[0]}")
+
+
+class NotLossless(AssertionError):
+    """Speculation gave other tokens than greedy; the message and ``divergence`` say of which class the fault is."""
+
+    def __init__(self, sentence: str, divergence: Divergence | None) -> None:
+        super().__init__(sentence)
+        self.divergence = divergence
 
 
 @dataclass
 class Loaded:
-    """A target in one back end, with what drafts for it."""
+    """A target in one back end, with what drafts for it; ``sequence`` is what runs it."""
 
     model: Model
     draft: Model | None = None
     head_of: Callable[[EngineSequence], MtpHead] | None = None
     prompts: dict[str, list[int]] = field(default_factory=dict)
+    sequence: type[EngineSequence] = EngineSequence
+
+    def make(self, strategy: str) -> tuple[EngineSequence, Stack]:
+        """The target with an empty cache, and fresh strategies."""
+        target, draft, head_of = self.sequence(self.model), self.draft, self.head_of
+        stack = make_stack(
+            strategy.split(","),
+            OPTIONS,
+            draft=None if draft is None else lambda: EngineSequence(draft),
+            mtp=None if head_of is None else lambda: head_of(target),
+        )
+        return target, stack
+
+    def greedy(self, prompt: str, n_predict: int, eog: Collection[int] = ()) -> Run:
+        return generate(self.sequence(self.model), None, self.prompts[prompt], n_predict=n_predict, eog=eog)
 
 
 @lru_cache(maxsize=2)
@@ -55,9 +82,12 @@ def loaded(target: str, backend: str) -> Loaded:
     return load(target, backend)
 
 
-def load(target: str, backend: str) -> Loaded:
-    """The NPU has one user: what drafts for a target on the device is computed by the emulation, to the same bits."""
-    model = Model.load(path_of(target), make_backend(backend, threads=2), threads=2, n_ctx=1024)
+def load(target: str, backend: str, path: Path | None = None) -> Loaded:
+    """``path``: another file for the same target.
+
+    The NPU has one user: what drafts for a target on the device is computed by the emulation, to the same bits.
+    """
+    model = Model.load(path or path_of(target), make_backend(backend, threads=2), threads=2, n_ctx=1024)
     drafter, beside = DRAFTERS.get(target), backend.replace("device:", "npu:")
     found = Loaded(model)
     if target == "tiny-llama" and drafter is not None:
@@ -82,25 +112,29 @@ def path_of(target: str) -> Path:
 
 
 def plain(target: str, backend: str, prompt: str, n_predict: int = N_PREDICT) -> Run:
-    it = loaded(target, backend)
-    return generate(EngineSequence(it.model), None, it.prompts[prompt], n_predict=n_predict)
+    return loaded(target, backend).greedy(prompt, n_predict)
 
 
-def speculative(target: str, backend: str, prompt: str, strategy: str, n_predict: int = N_PREDICT) -> tuple[Run, Stack]:
-    return speculate(loaded(target, backend), prompt, strategy, n_predict)
+def speculate(it: Loaded, prompt: str, strategy: str, n_predict: int, eog: Collection[int] = ()) -> tuple[Run, Stack]:
+    sequence, stack = it.make(strategy)
+    return generate(sequence, stack, it.prompts[prompt], n_predict=n_predict, eog=eog), stack
 
 
-def speculate(it: Loaded, prompt: str, strategy: str, n_predict: int) -> tuple[Run, Stack]:
-    sequence = EngineSequence(it.model)
-    draft, head = it.draft, it.head_of
-    stack = make_stack(
-        strategy.split(","),
-        OPTIONS,
-        draft=None if draft is None else lambda: EngineSequence(draft),
-        mtp=None if head is None else lambda: head(sequence),
-    )
-    return generate(sequence, stack, it.prompts[prompt], n_predict=n_predict), stack
+def check_lossless(
+    it: Loaded, prompt: str, strategy: str, n_predict: int, *, wanted: str, eog: Collection[int] = ()
+) -> tuple[Run, Stack]:
+    """The check of losslessness: speculation's tokens have the hash ``wanted``, that of greedy decoding.
+
+    NotLossless with what the explanation finds.
+    """
+    run, stack = speculate(it, prompt, strategy, n_predict, eog)
+    if run.sha256 == wanted:
+        return run, stack
+    found = explain(lambda: it.make(strategy), it.prompts[prompt], n_predict=n_predict, eog=eog)
+    if found is None:
+        raise NotLossless(f"{strategy}: speculation and greedy agree today, and neither with the tokens wanted", None)
+    raise NotLossless(f"{strategy}: {found.sentence()}", found)
 
 
-def model_sha256(name: str) -> str:
-    return hashlib.sha256(tiny_model(name).read_bytes()).hexdigest()
+def model_sha256(target: str) -> str:
+    return file_sha256(path_of(target))
