@@ -21,6 +21,9 @@ NEAR_NATS = 0.1
 FAR_NATS = 3.0
 """No correct pipeline turns such a margin; the trap models are built with it."""
 
+CLEAR_NATS, TIMES_NOISE = 1.0, 10.0
+"""Nor one of a nat and more that is ten times what reading the prefix at once changes in the same row."""
+
 NEAR_TIE = "near tie"
 UNCLEAR = "within the reach of quantisation"
 RULED_OUT = "ruled out by the probabilities"
@@ -65,7 +68,8 @@ class Difference:
         gap = min(path.gap for path in self.paths)
         if gap <= max(NEAR_NATS, 0.0 if self.noise is None else min(2 * self.noise, 1.0)):
             return NEAR_TIE
-        return RULED_OUT if gap >= FAR_NATS else UNCLEAR
+        far = FAR_NATS if self.noise is None else min(FAR_NATS, max(CLEAR_NATS, TIMES_NOISE * self.noise))
+        return RULED_OUT if gap >= far else UNCLEAR
 
     def sentence(self) -> str:
         """Position, tokens, gap in each path, class."""

@@ -47,7 +47,7 @@ def test_a_near_tie_on_quantised_weights_is_explained_and_no_failure() -> None:
 
 
 def test_a_margin_in_between_is_classed_and_no_failure_by_itself() -> None:
-    with serving(**ON, gap=1.2, flip_at=6) as on, serving(gap=1.2) as off:
+    with serving(**ON, gap=1.2, prefill_gap=0.9, flip_at=6) as on, serving(gap=1.2, prefill_gap=0.9) as off:
         assert "within the reach of quantisation" in passed(outcome(CHECK, on.url, off.url))
 
 
@@ -57,6 +57,11 @@ def test_a_token_that_both_paths_rule_out_is_a_failure() -> None:
     assert "rules out" in reason
     assert "5.00 nats" in reason
     assert "rolled back" in reason
+
+
+def test_a_nat_is_enough_where_the_paths_agree_to_a_hundredth() -> None:
+    with serving(**ON, gap=1.2, prefill_gap=1.19, flip_at=6) as on, serving(gap=1.2, prefill_gap=1.19) as off:
+        assert "rules out" in failed(outcome(CHECK, on.url, off.url))
 
 
 def test_a_token_outside_the_ten_most_likely_is_a_failure() -> None:
