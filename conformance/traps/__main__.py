@@ -30,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.check:
             return _check(*options.check)
         return _renew()
+    except OSError as error:
+        print(f"{error.filename}: cannot be written: {error.strerror}", file=sys.stderr)
+        return USAGE
     except TrapError as error:
         print(error, file=sys.stderr)
         return USAGE

@@ -151,7 +151,11 @@ def segment_scale() -> Design:
 
 
 _LAST = 63
-_4_BITS_SEEN = {str(_LAST): "activations were cut to 4 bits (W4A4)"}
+_4_BITS_SEEN = {
+    str(
+        _LAST
+    ): "activations, or the KV cache, were cut to 4 bits (unless trap int8-wrap springs too, which can look the same)"
+}
 _UNLESS = f" {UNLESS} w4a4 or int8-wrap springs too, which can look the same)"
 
 
@@ -180,7 +184,8 @@ def stale_activation() -> Design:
     Source: rknn-toolkit2 matmul demos bind A anew before every run; a normal A without a new bind is read once. The
     answer of every step depends on that step's token alone, so a stale one is the answer of the step before.
     """
-    plan = Blueprint(tuple(_LETTERS))
+    # No two of the matrices that take different rows have one shape: a back end may share contexts among those.
+    plan = Blueprint(tuple(_LETTERS), n_vocab=96, n_embd=224, n_ff=128)
     plan.embed_plainly()
     plan.read_answers(_GAIN)
     for unit, token, follower in _followers():
