@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from reference_engine.speculation.mtp import MtpHead
     from reference_engine.speculation.stack import Stack
     from reference_engine.speculation.strategies import StrategyOptions
+    from reference_engine.speculation.vocabulary import Comparison
 
 HELP = "generate with and without speculation, compare, and say what it saves"
 _DEFAULT_TOKENS = 512
@@ -87,10 +88,14 @@ def run(values: argparse.Namespace) -> int:
         prompt = _prompt(values, file)
         with load_model(values, file, values.ctx or _context(file, len(prompt) + values.tokens + 1)) as model:
             compared = _compare(values, model, names, prompt)
+            vocabularies = _vocabularies(values, model, names)
             if values.json:
-                print(json.dumps(compared.document(), allow_nan=False))
+                shared = None if vocabularies is None else vocabularies.document()
+                print(json.dumps(compared.document() | {"vocabulary": shared}, allow_nan=False))
             else:
                 print("\n".join(compared.lines()))
+                if vocabularies is not None:
+                    print(inert(vocabularies.sentence()))
                 print(kernels_note(model.backend), file=sys.stderr)
     return EXIT_OK if compared.lossless else EXIT_FINDINGS
 
@@ -125,6 +130,17 @@ def _head(values: argparse.Namespace, model: Model) -> Callable[[EngineSequence]
     return head_of(model, open_model_file(values.draft), make_named_backend(values.backend, threads))
 
 
+def _vocabularies(values: argparse.Namespace, model: Model, names: list[str]) -> Comparison | None:
+    """The draft's beside the target's; None where there is no draft, or one of the two has none."""
+    from reference_engine.speculation.vocabulary import compare  # noqa: PLC0415
+
+    if values.draft is None or not {"draft-simple", "draft-mtp"} & set(names):
+        return None
+    with open_model_file(values.draft) as file:
+        found = compare(model.file, file)
+    return found if found.target.n_tokens and found.draft.n_tokens else None
+
+
 def _options(values: argparse.Namespace) -> StrategyOptions:
     from reference_engine.speculation.strategies import StrategyOptions  # noqa: PLC0415  brings numpy
 
@@ -152,8 +168,6 @@ def _draft_model(values: argparse.Namespace, target: Model) -> Model:
     found = compare(target.file, file)
     if not found.compatible:
         raise EngineError(f"{inert(values.draft)} cannot draft for this model: {found.difference}")
-    if found.difference is not None:
-        print(f"rknpu-engine: vocabularies differ within what llama.cpp takes: {found.difference}", file=sys.stderr)
     return load_model(values, file, target.n_ctx)
 
 

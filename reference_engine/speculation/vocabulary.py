@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 
 from reference_engine.gguf_file import GgufFile
@@ -66,6 +66,33 @@ class Comparison:
     identical: bool
     compatible: bool
     difference: str | None
+
+    def sentence(self) -> str:
+        """Both hashes, by their first twelve digits, and what they say."""
+        (tokens, merges), others = (_hashes(it) for it in (self.target, self.draft))
+        if self.identical:
+            return f"vocabulary of target and draft: identical (sha256 of {tokens}, of {merges})"
+        return (
+            f"vocabulary of target and draft: {self.difference} (sha256 of {tokens}, of {merges}; the draft's of "
+            f"{others[0]}, of {others[1]})"
+        )
+
+    def document(self) -> dict[str, object]:
+        """For JSON."""
+        return {
+            "identical": self.identical,
+            "compatible": self.compatible,
+            "difference": self.difference,
+            "target": asdict(self.target),
+            "draft": asdict(self.draft),
+        }
+
+
+def _hashes(it: Identity) -> tuple[str, str]:
+    """Of the tokens and of the merges, in words."""
+    named = (("tokens", it.tokens_sha256), ("merges", it.merges_sha256))
+    tokens, merges = (f"{name} {'none' if sha is None else sha[:12]}" for name, sha in named)
+    return tokens, merges
 
 
 def identity(model: GgufFile) -> Identity:

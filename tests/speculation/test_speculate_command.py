@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def test_the_page_has_table_hash_passes_and_verdict(model: str, capsys: pytest.C
     assert "1.000" in out
     assert "forward passes: " in out
     assert "lossless: all 40 tokens of ngram-simple,draft-simple are those of greedy" in out
+    assert re.search(r"target and draft: identical \(sha256 of tokens [0-9a-f]{12}, of merges [0-9a-f]{12}\)", out)
 
 
 def test_the_document_has_the_same_under_llama_cpps_names(model: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,6 +46,8 @@ def test_the_document_has_the_same_under_llama_cpps_names(model: str, capsys: py
     assert row["n_gen_tokens"] == row["n_acc_tokens"] == sum(row["n_acc_tokens_per_pos"])
     assert document["speculative"]["passes"] == 10
     assert document["greedy"]["passes"] == 40
+    assert document["vocabulary"]["identical"] is True
+    assert len(document["vocabulary"]["draft"]["tokens_sha256"]) == 64
 
 
 @pytest.mark.parametrize("strategy", ["ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache"])
@@ -65,6 +69,7 @@ def test_a_fault_is_exit_code_1_and_is_explained(
     out = capsys.readouterr().out
     assert "NOT lossless: token " in out
     assert "(bug)" in out
+    out = out[: out.index("vocabulary of target")]
     page = out[out.index("NOT lossless") :].splitlines()
     assert page[1].startswith("greedy row: ")
     assert page[2].startswith("speculative row: ")

@@ -63,6 +63,7 @@ def test_the_same_vocabulary_is_identical(pair: PairOf) -> None:
     assert result.identical
     assert result.compatible
     assert result.difference is None
+    assert result.sentence().startswith("vocabulary of target and draft: identical (sha256 of tokens ")
 
 
 def test_hashes_are_sha256_over_texts_ended_by_a_zero_byte(tmp_path: Path) -> None:
@@ -113,6 +114,9 @@ def test_pairs_that_llama_cpp_takes_though_they_differ(pair: PairOf, draft: dict
     assert result.compatible
     assert not result.identical
     assert difference in (result.difference or "")
+    assert difference in result.sentence()
+    merges = "none" if draft.get("merges", MERGES) is None else (result.draft.merges_sha256 or "?")[:12]
+    assert result.sentence().endswith(f", of merges {merges})")
 
 
 @pytest.mark.parametrize(
