@@ -76,6 +76,16 @@ def test_drafts_of_every_strategy_were_right_somewhere() -> None:
             assert any(cell["accepted"] < cell["drafted"] for cell in found), (target, strategy)
 
 
+@pytest.mark.parametrize("target", [target for target in TARGETS if "draft-mtp" in strategies_of(target)])
+@pytest.mark.parametrize(("prompt", "bar"), [("prose", 0.5), ("copy", 0.8)])
+def test_mtp_is_right_often_enough_to_save_more_than_half_of_the_passes(target: str, prompt: str, bar: float) -> None:
+    for backend in BACKENDS:
+        entry = ENTRIES[target, backend, prompt]
+        mtp = entry["strategies"]["draft-mtp"]
+        assert mtp["accepted"] >= bar * mtp["drafted"]
+        assert mtp["passes"] <= 0.45 * entry["tokens"]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_greedy_gives_the_tokens_of_the_manifest(target: str, backend: str) -> None:
