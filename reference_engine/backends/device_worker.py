@@ -2,9 +2,9 @@
 """The child that calls librknnrt for the device back end: weights, buffers and contexts, held for the whole session.
 
 Contexts are cached by (rows, K, N, core, type, IOMMU domain), buffers of A and C likewise, as in rk-llama.cpp; weights
-are loaded once, each in memory of its own, and bound before a run. One context that serves all weights of one size
-stays below the 150 live contexts at which a runtime was seen to fail; ``contexts`` per-weight makes one for each
-weight, as rk-llama.cpp does.
+are loaded once, each in memory of its own, and bound before a run. One context serves all weights of one size, and
+those unused for longest are closed, because a runtime was seen to fail at 150 live ones; ``contexts`` per-weight makes
+one for each weight and keeps it, as rk-llama.cpp does.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from reference_engine.backends.device_wire import A_DTYPES, C_DTYPES, MATMUL_TYP
 
 SMALLEST_K_SEGMENT = 4096
 """Above this K some chips cut a native B into segments (RK3576; RK3588 above 8192)."""
+
+MOST_CONTEXTS = 120
+"""Live at a time where they are shared. Drafts of many lengths ask for more: each number of rows is a context."""
 
 _CORES = (CoreMask.CORE_0, CoreMask.CORE_1, CoreMask.CORE_2)
 
@@ -174,7 +177,10 @@ class Worker:
     def _context(self, piece: Piece, M: int) -> Context:
         own = (piece.weight, piece.k_index, piece.n0) if self._per_weight else ()
         key = (M, piece.K, piece.N, piece.core, piece.activation, piece.domain, *own)
-        if key not in self._contexts:
+        if key in self._contexts:
+            self._contexts[key] = self._contexts.pop(key)  # to the end: the first one is unused for longest
+        else:
+            self._make_room()
             self._block.note(f"rknn_matmul_create, M={M} K={piece.K} N={piece.N} {piece.activation} core {piece.core}")
             self._contexts[key] = Context(
                 self._library.matmul(
@@ -189,6 +195,13 @@ class Worker:
                 )
             )
         return self._contexts[key]
+
+    def _make_room(self) -> None:
+        """Those of the product that is being made were asked for last."""
+        while not self._per_weight and len(self._contexts) >= MOST_CONTEXTS:
+            oldest = next(iter(self._contexts))
+            self._block.note("rknn_matmul_destroy of the context unused for longest")
+            self._contexts.pop(oldest).matmul.close()
 
     def _mask(self, core: int) -> int | None:
         """None, the runtime's choice, for one core (chips that have one refuse masks) and for a fourth."""
