@@ -7,12 +7,19 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from c_probes import mock
-from conformance.runner import Outcome, Runner
+from conformance.bench import LEVELS
+from conformance.runner import ROOT, Outcome, Runner
 from conformance.runtime.catalogue import CHECKS
 from conformance.target import choose_target
 from reports.contract import EXIT_FINDINGS, EXIT_OK, Verdict
@@ -22,7 +29,7 @@ DEADLINE_S = 120.0
 
 
 def outcomes(library: Path, persona: str, seeds: Iterable[int], checks: Sequence[str]) -> list[Outcome]:
-    """Every check with every seed on the mock at level quick, no fault switched on."""
+    """Every check with every seed on the mock at level quick, no fault switched on, each in a child of its own."""
     env = {"RKNN_MOCK_PERSONA": persona, "RKNN_MOCK_FAULTS": ""}
     found = []
     with Runner(choose_target(library, env=env), level="quick", seed=0, env=env) as runner:
@@ -30,6 +37,34 @@ def outcomes(library: Path, persona: str, seeds: Iterable[int], checks: Sequence
             runner.seed = seed
             found += [runner.run(check, deadline_s=DEADLINE_S) for check in checks]
     return found
+
+
+def sweep(
+    library: Path, persona: str, seeds: Iterable[int], checks: Sequence[str], *, level: str = "quick", faults: str = ""
+) -> Iterator[dict[str, Any]]:
+    """The same in one process for all, which is several times as fast: check, seed, verdict, reason.
+
+    A sweep that ends early gives one more answer, with verdict crashed.
+    """
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    env |= {"RKNN_MOCK_PERSONA": persona, "RKNN_MOCK_FAULTS": faults}
+    wanted = list(seeds)
+    asked = {"library": str(library), "soc": persona, "level": level, "seeds": wanted, "checks": list(checks)}
+    command = [sys.executable, "-m", "conformance.seed_sweep"]
+    pipe = subprocess.PIPE
+    answers = 0
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=env, cwd=ROOT) as process:
+        if process.stdin is None or process.stdout is None:
+            raise OSError("the process that sweeps has no pipes")
+        process.stdin.write(json.dumps(asked))
+        process.stdin.close()
+        for line in process.stdout:
+            answers += 1
+            yield json.loads(line)
+    due = len(wanted) * len(checks)
+    if process.returncode or answers < due:
+        reason = f"the sweep ended with code {process.returncode} after {answers} of {due} checks"
+        yield {"check": "all", "seed": None, "verdict": Verdict.CRASHED.value, "reason": reason}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -42,15 +77,22 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=100, metavar="N", help="seeds 0 to N-1 (default: 100)")
     parser.add_argument("--persona", action="append", choices=names, help="one persona (default: all)")
     parser.add_argument("--check", action="append", choices=list(CHECKS), help="one check (default: all)")
+    parser.add_argument("--level", default="quick", choices=LEVELS, help="level of the checks (default: quick)")
     options = parser.parse_args(argv)
     bad = 0
     for persona in options.persona or names:
-        found = outcomes(library, persona, range(options.seeds), options.check or list(CHECKS))
-        wrong = [outcome for outcome in found if outcome.verdict not in FINE]
-        bad += len(wrong)
-        passed = sum(outcome.verdict is Verdict.PASSED for outcome in found)
-        sys.stdout.write(f"{persona}: {len(found)} checks, {passed} passed, {len(wrong)} failed\n")
-        sys.stdout.writelines(f"  {outcome.check}: {outcome.reason}\n" for outcome in wrong)
+        start = time.monotonic()
+        counts: Counter[str] = Counter()
+        checks = options.check or list(CHECKS)
+        for found in sweep(library, persona, range(options.seeds), checks, level=options.level):
+            counts[found["verdict"]] += 1
+            if Verdict(found["verdict"]) not in FINE:
+                bad += 1
+                sys.stdout.write(f"  seed {found['seed']}, {found['check']}: {found['reason']}\n")
+        told = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+        seconds = time.monotonic() - start
+        sys.stdout.write(f"{persona}: {sum(counts.values())} checks, {told}; {seconds:.0f} s\n")
+        sys.stdout.flush()
     return EXIT_FINDINGS if bad else EXIT_OK
 
 

@@ -69,6 +69,7 @@ def held(value: int) -> int:
 @given(st.integers(-(2**20), 2**20), st.integers(0, 14))
 def test_requantised_holds_the_nearest_integers(total: int, shift: int) -> None:
     low, high = oracles.requantised(np.array([[total]]), 2.0**-shift)
+    assert low.dtype == high.dtype == np.int64
     exact = Fraction(total, 2**shift)
     nearest = [n for n in range(int(exact) - 2, int(exact) + 3) if abs(n - exact) <= Fraction(1, 2)]
     assert int(low[0, 0]) == held(min(nearest))
@@ -105,10 +106,19 @@ def test_groups_have_their_own_scale() -> None:
         [sum(float(a[m, k]) * float(b[k, n]) * scale[k // 2, n] for k in range(4)) for n in range(2)] for m in range(2)
     ]
     assert oracles.grouped_product(a, b, scale).tolist() == want
+    # One group and three columns, three groups and one column: the first side of the scales counts groups.
+    wide = oracles.grouped_product(a, np.hstack([b, b[:, :1]]), np.array([[2.0, 3.0, 5.0]]))
+    assert wide.tolist() == [[2 * row[0], 3 * row[1], 5 * row[0]] for row in by_hand(a, b)]
+    tall = oracles.grouped_product(
+        np.ones((1, 6), np.int8), np.ones((6, 1), np.int8), np.array([[1.0], [10.0], [100.0]])
+    )
+    assert tall.tolist() == [[222.0]]
 
 
 def test_the_even_element_lies_in_the_low_nibble() -> None:
-    assert oracles.nibbles(np.array([1, -1, 7, -8], np.int8)).tolist() == [0xF1, 0x87]
+    packed = oracles.nibbles(np.array([1, -1, 7, -8], np.int8))
+    assert packed.tolist() == [0xF1, 0x87]
+    assert packed.dtype == np.uint8
 
 
 def test_native_tiles_hold_each_element_at_its_place() -> None:
@@ -143,6 +153,8 @@ def test_distributions_are_what_their_names_say() -> None:
     assert (hot != 0).sum(axis=1).tolist() == [1] * 40
     assert set(np.unique(hot).tolist()) == {0, 127}
     assert len(set(np.argmax(hot, axis=1).tolist())) > 10
+    narrow = oracles.single_hot_int8(random, (200, 2), 0)
+    assert (narrow != 0).any(axis=0).all()
     assert len(np.unique(drawn["single hot", 1])) > 200
     turns = drawn["alternating", 0].astype(int)
     assert np.all(turns[:, 1:] == -turns[:, :-1])
@@ -215,6 +227,26 @@ def test_what_is_no_known_fault_is_not_named(got: Array) -> None:
     found = difference(WANT, got, {"doubled": WANT * 2})
     assert found is not None
     assert ";" not in found
+
+
+def test_a_missing_slice_is_named_by_rows_whatever_the_width() -> None:
+    want = np.arange(10, 30, dtype=np.int32).reshape(4, 5)
+    got = want.copy()
+    got[2:] = CANARY32
+    assert str(difference(want, got)).endswith("; rows from 2 on were not computed: a slice of the batch is missing")
+
+
+def test_a_float_that_is_wrong_and_no_nan_is_not_called_one() -> None:
+    wide = WANT.astype(np.float32)
+    wide[0, 0] += 7
+    assert ";" not in str(difference_within(WANT.astype(np.float64), wide, np.ones(WANT.shape)))
+
+
+def test_infinity_beside_infinity_is_wrong_without_a_warning() -> None:
+    want = np.full(WANT.shape, np.inf)
+    assert str(difference_within(want, want.astype(np.float32), np.ones(WANT.shape))).startswith("9 of 9")
+    near, far = np.full(WANT.shape, np.finfo(np.float64).max), np.full(WANT.shape, -np.finfo(np.float64).max)
+    assert str(difference_within(near, far, np.ones(WANT.shape))).startswith("9 of 9")
 
 
 def test_nan_is_wrong_and_named_and_a_float_beyond_the_bound_is_wrong() -> None:

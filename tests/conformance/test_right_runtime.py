@@ -9,7 +9,7 @@ import pytest
 
 from c_probes import mock
 from conformance.runtime.catalogue import CHECKS
-from conformance.seeds import FINE, outcomes
+from conformance.seeds import FINE, outcomes, sweep
 from reports.contract import Verdict
 
 PERSONAS = ("rk3588", "rk3576", "rk3562", "rk3566", "rk3568", "rv1126b", "any")
@@ -48,7 +48,21 @@ def test_refusals_of_an_older_runtime_are_known_or_told(mock_library: Path, vers
     assert [text for o in found for text in o.unexpected] == []
 
 
-@pytest.mark.parametrize("persona", ["rk3588", "rk3576"])
+@pytest.mark.parametrize("persona", PERSONAS)
 def test_no_seed_makes_a_false_alarm(mock_library: Path, persona: str) -> None:
-    found = outcomes(mock_library, persona, range(100, 104), SEEDED)
-    assert [outcome for outcome in found if outcome.verdict not in FINE] == []
+    found = list(sweep(mock_library, persona, range(100, 104), SEEDED))
+    assert [answer for answer in found if Verdict(answer["verdict"]) not in FINE] == []
+    assert len(found) == 4 * len(SEEDED)
+
+
+def test_a_sweep_tells_a_failure_by_its_seed_and_a_crash_by_how_far_it_came(mock_library: Path) -> None:
+    wrong = list(sweep(mock_library, "rk3588", (7, 8), ("int8_to_int8", "type_table"), faults="wrap"))
+    assert [(each["seed"], each["check"], each["verdict"]) for each in wrong] == [
+        (7, "int8_to_int8", "failed"),
+        (7, "type_table", "passed"),
+        (8, "int8_to_int8", "failed"),
+        (8, "type_table", "passed"),
+    ]
+    *_, last = sweep(mock_library, "rk3588", (7,), ("type_table", "rebinding"), faults="crash")
+    assert last["verdict"] == "crashed"
+    assert "after 1 of 2 checks" in last["reason"]
