@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,11 +88,18 @@ class EngineBench(BaseBench):
         """Subjects in words."""
         return " and ".join(subject.label for subject in subjects)
 
-    def model(self, target: Target, backend: Backend, *, n_ctx: int = 0, kv: KvOptions | None = None) -> Model:
-        """A model of the judged engine on one of its back ends (or on float); closed with the bench."""
+    def model(
+        self, target: Target, backend: Backend, *, n_ctx: int = 0, kv: KvOptions | None = None, most_layers: int = 0
+    ) -> Model:
+        """A model of the judged engine on one of its back ends (or on float); closed with the bench.
+
+        ``most_layers``: of a model that is none of the kit's, only so many are loaded and run (0: all).
+        """
         file = self._file(target)
         n_ctx = n_ctx or min(N_CTX, context_length(file))
-        loaded = Model.load(file, backend, n_ctx=n_ctx, kv=kv, threads=self.threads)
+        count = load_hparams(file).n_layer
+        layers = range(min(count, most_layers)) if most_layers and not target.embedded else None
+        loaded = Model.load(file, backend, n_ctx=n_ctx, layers=layers, kv=kv, threads=self.threads)
         self._open.callback(loaded.close)
         if self.fault is not None and self.fault.model is not None:
             self.fault.model(loaded)
@@ -114,9 +121,10 @@ class EngineBench(BaseBench):
         """Token ids of a text in the target's own vocabulary."""
         return load_tokenizer(self._file(target)).encode(text)
 
-    def pipelines(self, wanted: Sequence[str]) -> list[str]:
-        """Those that the engine can run, as its users write them."""
-        return [f"{self.engine}:{name}" for name in wanted]
+    @property
+    def brief(self) -> bool:
+        """Level quick on the device: each product goes to another process, so fewer of them."""
+        return self.level == "quick" and self.engine == "device"
 
     def close(self) -> None:
         self._open.close()

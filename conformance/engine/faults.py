@@ -26,7 +26,7 @@ class Fault:
     """``imitates`` says what goes wrong, ``named`` is the pattern of a message that names it.
 
     ``backend`` is put into every back end of the judged engine, ``model`` into every loaded model, ``process`` into the
-    check's own process.
+    check's own process. ``at_rim``: the sweep over all mantissas finds it.
     """
 
     imitates: str
@@ -34,30 +34,44 @@ class Fault:
     backend: Callable[[Any], None] | None = None
     model: Callable[[Any], None] | None = None
     process: Callable[[], None] | None = None
+    at_rim: bool = False
+
+    @property
+    def part(self) -> str:
+        """quantiser, product or model."""
+        if self.backend is None:
+            return "model"
+        return "quantiser" if self.backend in backend.OF_THE_QUANTISER else "product"
 
 
 FAULTS: Mapping[str, Fault] = {
-    "half-up": Fault("halves are rounded up (floor of x + 0.5)", "halves are rounded up", backend.half_up),
+    "half-up": Fault("halves are rounded up (floor of x + 0.5)", "halves are rounded up", backend.half_up, at_rim=True),
     "half-even": Fault(
-        "halves are rounded to even, as numpy and most hardware do", "rounded to even", backend.half_even
+        "halves are rounded to even, as numpy and most hardware do", "rounded to even", backend.half_even, at_rim=True
     ),
-    "truncate": Fault("a cast without rounding", "truncated instead of rounded", backend.truncate),
-    "rim-wraps": Fault("127 becomes 128 and wraps to -128", "127 became -128|wrapped to negative", backend.rim_wraps),
+    "truncate": Fault("a cast without rounding", "truncated instead of rounded", backend.truncate, at_rim=True),
+    "rim-wraps": Fault(
+        "127 becomes 128 and wraps to -128", "127 became -128|wrapped to negative", backend.rim_wraps, at_rim=True
+    ),
     "no-clamp": Fault(
         "what exceeds the rim wraps in a pipeline that clamps", "wraps where it should be held", backend.no_clamp
     ),
     "clip-ignored": Fault("the clip factor is not applied", "the clip factor is ignored", backend.clip_ignored),
-    "sign-lost": Fault("magnitudes are quantised without their sign", "the sign is lost", backend.sign_lost),
+    "sign-lost": Fault(
+        "magnitudes are quantised without their sign", "the sign is lost", backend.sign_lost, at_rim=True
+    ),
     "zero-row-nan": Fault(
         "the scale of a row of zeros is not caught", "zeros (gives|has the scale) NaN", backend.zero_row_nan
     ),
     "nan-taken": Fault("NaN is cast to an integer", "not refused but quantised", backend.nan_taken),
     "flush": Fault("subnormal numbers are flushed to zero (NEON of 32-bit Arm)", "flushed to zero", backend.flush),
-    "divide": Fault("x / scale in place of x * (1 / scale)", "divided by the scale", backend.divide),
+    "divide": Fault("x / scale in place of x * (1 / scale)", "divided by the scale", backend.divide, at_rim=True),
     "batch-scale": Fault(
-        "one activation scale for the whole batch", "one scale for the whole batch", backend.batch_scale
+        "one activation scale for the whole batch", "one scale for the whole batch", backend.batch_scale, at_rim=True
     ),
-    "weight-scale": Fault("weights are scaled by amax / 128", r"weights.*amax over 128", backend.weight_scale),
+    "weight-scale": Fault(
+        "weights are scaled by amax / 128", r"weights.*amax over 128", backend.weight_scale, at_rim=True
+    ),
     "fp16-truncate": Fault("fp16 by cutting off", r"as fp16.*are wrong", backend.fp16_truncate),
     "stale-a": Fault("the activation of the call before", "stale A|activation was stale", backend.stale_a),
     "segment-lost": Fault(

@@ -280,3 +280,9 @@ def int4_selected(backend: NpuBackend) -> None:
         return build(tensor, PRESETS["w4a4"] if pipeline.bits == 8 else pipeline)
 
     vars(backend)["build"] = small
+
+
+OF_THE_QUANTISER: tuple[Install, ...] = (
+    half_up, half_even, truncate, rim_wraps, no_clamp, clip_ignored, sign_lost, zero_row_nan, nan_taken, flush, divide,
+    batch_scale, weight_scale, fp16_truncate,
+)  # fmt: skip

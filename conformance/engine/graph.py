@@ -25,6 +25,8 @@ _ROPE, _ATTENTION, _STEP = 2e-3, 2e-4, 2e-5
 _SIDE_BY_SIDE = ("llama",)
 _SCALED_BEFORE = ("gemma2", "gemma3", "gemma4")
 KNOWN = ("llama", "qwen2", "qwen3", *_SCALED_BEFORE)
+_KEPT = ("Qcur", "Kcur", "Vcur", "kqv_out", "ffn_", "l_out", "result_")
+_PASS = 250  # rows of one pass of the engine, so that every step comes once
 _COMMON_BASES = (10000.0, 100000.0, 500000.0, 1000000.0)
 
 
@@ -33,16 +35,18 @@ class Steps:
     """Intermediate results of one pass by layer and name, in the order in which they came."""
 
     model: Model
-    found: dict[tuple[int, str], F64] = field(default_factory=dict)
+    tokens: int
+    found: dict[tuple[int, str], NDArray[np.float32]] = field(default_factory=dict)
 
     def keep(self, name: str, layer: int, array: NDArray[np.float32]) -> None:
         """A trace: the array is scratch. Of an activation that comes twice (gemma4) the first one, behind the FFN."""
-        if not (name == "ffn_geglu" and (layer, name) in self.found):
-            self.found[layer, name] = array.astype(np.float64)
+        if name.startswith(_KEPT) and not (name == "ffn_geglu" and (layer, name) in self.found):
+            self.found[layer, name] = array.copy()
 
     def last(self, layer: int, *names: str) -> F64 | None:
         """The first of ``names`` that the layer has."""
-        return next((self.found[layer, name] for name in names if (layer, name) in self.found), None)
+        found = next((self.found[layer, name] for name in names if (layer, name) in self.found), None)
+        return None if found is None else found.astype(np.float64)
 
     @property
     def hparams(self) -> Hparams:
@@ -55,10 +59,10 @@ class Steps:
 
 def steps_of(bench: EngineBench, target: Target) -> Steps:
     """One pass, long enough for a token to fall out of the window where that is affordable."""
-    model = bench.model(target, bench.float_backend(), kv=KvOptions("f32", "f32"))
+    model = bench.model(target, bench.float_backend(), kv=KvOptions("f32", "f32"), most_layers=bench.pick(8, 16))
     wanted = max([96, *(window + 40 for window in model.graph.layer_windows if window)])
-    tokens = bench.tokens(target, long_text())[: min(wanted, 250, model.n_ctx)]
-    steps = Steps(model)
+    tokens = bench.tokens(target, long_text())[: min(wanted, _PASS, model.n_ctx)]
+    steps = Steps(model, len(tokens))
     model.forward(tokens, model.new_cache(), rows="all", trace=steps.keep)
     return steps
 
@@ -148,7 +152,7 @@ def graph_attention(bench: EngineBench) -> str:
                 continue
             v = v.reshape(len(k), k.shape[1], -1)
             look = _look(steps, layer)
-            windows.add(look.window)
+            windows.add((look.window, steps.tokens > look.window))
             wrong = oracle.far(found, look(q, k, v), _ATTENTION)
             if wrong is not None:
                 cause = _cause({w: a(q, k, v) for w, a in oracle.mistaken_looks(look).items()}, found, _ATTENTION)
@@ -159,7 +163,10 @@ def graph_attention(bench: EngineBench) -> str:
             judged += 1
     if not judged:
         raise NotServed(f"this suite knows the attention of {', '.join(KNOWN)}")
-    spans = ", ".join(f"a window of {w}" if w else "no window" for w in sorted(windows))
+    spans = ", ".join(
+        f"a window of {w}{'' if beyond else ', which the text does not fill'}" if w else "no window"
+        for w, beyond in sorted(windows)
+    )
     return f"{judged} layers of {' and '.join(names)} ({spans}), against float64"
 
 
@@ -193,7 +200,7 @@ def graph_steps(bench: EngineBench) -> str:
         weight = steps.model.file.tensors["output_norm.weight"].dequantize().astype(np.float64).reshape(-1)
         eps = steps.hparams.number("attention.layer_norm_rms_epsilon")
         if last is not None:
-            normed = steps.found[-1, "result_norm"]
+            normed = steps.found[-1, "result_norm"].astype(np.float64)
             _near(f"{target.name}, the final norm", normed, oracle.rms_norm(last, weight, eps))
             judged += 1
     if not judged:
@@ -210,7 +217,7 @@ def graph_head(bench: EngineBench) -> str:
     names = []
     for target in bench.targets:
         steps = steps_of(bench, target)
-        normed, found = steps.found[-1, "result_norm"][-8:], steps.found[-1, "result_output"][-8:]
+        normed, found = (steps.found[-1, name][-8:].astype(np.float64) for name in ("result_norm", "result_output"))
         tensors = steps.model.file.tensors
         name = "output.weight" if "output.weight" in tensors else "token_embd.weight"
         want = np.concatenate([normed @ rows.astype(np.float64).T for _, rows in tensors[name].row_blocks()], axis=1)

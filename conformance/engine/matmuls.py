@@ -31,8 +31,9 @@ LARGEST = 1 << 26
 def plans(bench: EngineBench) -> Iterator[tuple[Target, str]]:
     """Model and pipeline."""
     for number, target in enumerate(bench.targets):
+        few = number or bench.brief or not target.embedded
         for preset in (*PIPELINES, *bench.pick((), MORE_PIPELINES)):
-            if number and preset not in bench.pick(PIPELINES[:1], PIPELINES):
+            if few and preset not in bench.pick(PIPELINES[:1], PIPELINES):
                 continue
             yield target, f"{preset},{SHORT_K}" if target.embedded else preset
 
@@ -40,7 +41,7 @@ def plans(bench: EngineBench) -> Iterator[tuple[Target, str]]:
 def seen_of(bench: EngineBench, target: Target, pipeline: str) -> tuple[NpuBackend, list[Seen]]:
     """Matmuls of a prompt, of four tokens and of two single ones."""
     backend = bench.backend(pipeline)
-    model = bench.model(target, backend)
+    model = bench.model(target, backend, most_layers=bench.pick(4, 12))
     prompt = bench.prompt(target, "prose")
     rows = bench.pick(9, 33)
     passes = [prompt[:rows], prompt[rows : rows + 4], prompt[-2:-1], prompt[-1:]]
