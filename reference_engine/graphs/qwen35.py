@@ -111,14 +111,17 @@ class Qwen35Graph(Graph):
             convolved += whole[j : j + m] * w.conv[j]
         convolved = ops.silu(convolved)
         run.show("conv_output_silu", convolved)
-        ends = self.k_heads * size, 2 * self.k_heads * size
-        q, k, v = (np.ascontiguousarray(part).reshape(m, -1, size) for part in np.split(convolved, ends, axis=1))
+        width = self.k_heads * size
+        parts = convolved[:, :width], convolved[:, width : 2 * width], convolved[:, 2 * width :]
+        q, k, v = (np.ascontiguousarray(part).reshape(m, -1, size) for part in parts)
         # x / sqrt(sum of squares + eps), as ggml has it; queries are scaled by 1 / sqrt(size) once more.
         root = inverse_root(size)
         q, k = (ops.scale(ops.rms_norm(part, None, self.eps / size), root) for part in (q, k))
         # Head i of v goes with head i % k_heads of q and k: the converter has ordered them so.
-        repeats = (1, self.v_heads // self.k_heads, 1)
-        q, k = np.tile(ops.scale(q, root), repeats), np.tile(k, repeats)
+        repeats = self.v_heads // self.k_heads
+        q = ops.scale(q, root)
+        if repeats > 1:
+            q, k = (np.concatenate((part,) * repeats, axis=1) for part in (q, k))
         out = state.advance(q, Deltas(k, v, beta, decay))
         run.show("linear_attn_state_out", out)
         normed = ops.rms_norm(out, w.ssm_norm, self.eps)
