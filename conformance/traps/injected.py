@@ -198,9 +198,7 @@ _LONG = ("k-segment", "segment-scale")
 INJECTED: Mapping[str, Injected] = {
     "w4a4": Injected("int4 in place of int8", ("w4a4",), _LONG, "w4a4"),
     "w4a4-hadamard": Injected("int4 with a Hadamard transform", ("w4a4",), _LONG, "w4a4-hadamard-padded"),
-    "clip-wrap": Injected(
-        "clip factor 0.95 without a clamp", ("int8-wrap",), pipeline=f"{PRESET},clamp=off,a_clip=0.95"
-    ),
+    "clip-wrap": Injected("clip factor 0.95 without a clamp", ("int8-wrap",), _LONG, f"{PRESET},clamp=off,a_clip=0.95"),
     "amax-128-wrap": Injected(
         "scale of amax / 128 without a clamp", ("int8-wrap",), _LONG, f"{PRESET},clamp=off,a_clip=0.9921875"
     ),
