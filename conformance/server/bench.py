@@ -62,6 +62,9 @@ def open_server(request: dict[str, Any], *, wait_s: float = WAIT_S) -> ServerBen
     off, off_props = (None, None)
     if request.get("server_off"):
         off, off_props = _reach(request["server_off"], timeout_s, wait_s)
+        one, other = props.model, off_props.model
+        if one and other and one != other:
+            raise CannotOpen(f"--server serves {one}, --server-off {other}: both have to serve the same model")
     model = request.get("model")
     return ServerBench(
         level=request["level"],

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.bench import CannotOpen, NotServed
+from conformance.bench import NotServed
 from conformance.server.bench import ServerBench
 from conformance.server.client import Client, NotOffered
 from conformance.server.replies import Completion, Props, Row
@@ -55,9 +55,6 @@ def sides_of(bench: ServerBench) -> tuple[Side, Side]:
     if bench.off is not None and bench.off_props is not None:
         if speculates(bench.off_props, bench.off):
             raise NotServed(f"{bench.off.url} (--server-off) speculates too")
-        one, other = bench.props.model, bench.off_props.model
-        if one and other and one != other:
-            raise CannotOpen(f"--server serves {one}, --server-off {other}: both have to serve the same model")
         return Side("without", bench.off), on
     if bench.props.switchable:
         return Side("without", bench.server, {"speculative.n_max": 0}), on

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from conformance.bench import CannotOpen, Check, NotServed, Wrong
+from conformance.bench import Check, NotServed, Wrong
 from conformance.server.bench import ServerBench, open_server
 from conformance.server.cheat import repeated_prompt_is_not_faster
 from conformance.server.client import Loading, NotOffered, ServerError
@@ -20,7 +20,7 @@ __all__ = ["CHECKS", "open_bench"]
 
 
 def open_bench(request: dict[str, Any]) -> ServerBench:
-    """``request``: server, server_off, model, level, seed, check, deadline_s. Raises :class:`CannotOpen`."""
+    """``request``: server, server_off, model, level, seed, check, deadline_s. Raises ``CannotOpen``."""
     return open_server(request)
 
 
@@ -34,7 +34,7 @@ def _heard(function: Callable[[ServerBench], str]) -> Callable[[ServerBench], st
         except NotOffered as error:
             raise NotServed(str(error)) from error
         except Loading as error:
-            raise CannotOpen(f"{error}: it was ready before; no verdict on it") from error
+            raise NotServed(f"{error}, though it was ready before: others use it, or it loads again") from error
         except ServerError as error:
             raise Wrong(str(error)) from error
 

@@ -156,6 +156,13 @@ def test_a_service_that_has_neither_path_is_unsupported() -> None:
     assert "404" in told["reason"]
 
 
+def test_a_service_that_is_busy_later_is_not_judged() -> None:
+    with serving(status={"/completion": 503}) as server:
+        told = outcome(REPEATS, server.url)
+    assert told["verdict"] == "unsupported"
+    assert "ready before" in told["reason"]
+
+
 def test_missing_pages_leave_things_unknown() -> None:
     with serving(metrics=False, status={"/props": 404, "/slots": 404}) as server:
         client = Client(server.url)

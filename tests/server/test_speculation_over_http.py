@@ -153,7 +153,8 @@ def test_two_models_are_not_compared() -> None:
     with serving(**ON) as on, serving(model="other.gguf") as off:
         told = outcome(CHECK, on.url, off.url)
     assert told["verdict"] == "could-not-run"
-    assert "same model" in told["reason"]
+    assert "have to serve the same model" in told["reason"]
+    assert "broke" not in told["reason"]
 
 
 def test_a_comparison_of_a_few_tokens_is_no_pass() -> None:
