@@ -28,7 +28,7 @@ from reference_engine.graphs.common import Graph, Run, Trace
 from reference_engine.kv_cache import KvCache
 from reference_engine.vector_ops import make_ops
 from reference_engine.weights import Loader, Progress
-from reference_engine.workspace import LayerShape, Workspace
+from reference_engine.workspace import Workspace, layer_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +82,7 @@ class Model:
         self.layers = graph.layer_numbers
         self.ops = make_ops(backend.kernels, threads)
         self.flash, self.gelu_half_table = flash, gelu_half_table
-        self._workspace = Workspace([_shape(hparams, number) for number in self.layers], backend.kernels)
+        self._workspace = Workspace([layer_shape(hparams, number) for number in self.layers], backend.kernels)
         self._positions = np.arange(n_ctx, dtype=np.int32)
 
     @classmethod
@@ -135,7 +135,7 @@ class Model:
 
     def new_cache(self) -> KvCache:
         """An empty KV cache for ``n_ctx`` positions of the loaded layers."""
-        shapes = [_shape(self.hparams, number) for number in self.layers]
+        shapes = [layer_shape(self.hparams, number) for number in self.layers]
         states = self.graph.new_states()
         own = [self.graph.kv_index(index) == index and not (states and states[index]) for index in range(len(shapes))]
         cache = KvCache(
@@ -250,17 +250,6 @@ class Model:
         for token in tokens:
             if not 0 <= token < self.n_vocab:
                 raise EngineError(f"Token {token} is not in the vocabulary of {self.n_vocab} tokens")
-
-
-def _shape(hparams: Hparams, layer: int) -> LayerShape:
-    return LayerShape(
-        n_embd=hparams.n_embd,
-        heads=hparams.layers("attention.head_count")[layer],
-        kv_heads=hparams.layers("attention.head_count_kv")[layer],
-        key=hparams.head_size(layer),
-        value=hparams.head_size(layer, "value"),
-        n_ff=hparams.layers("feed_forward_length")[layer],
-    )
 
 
 def _chosen_layers(hparams: Hparams, layers: range | None) -> range:

@@ -16,6 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from reference_engine.gguf_hparams import Hparams
     from reference_engine.kernels.library import KernelLibrary
 
     F32 = NDArray[np.float32]
@@ -34,6 +35,18 @@ class LayerShape:
     key: int
     value: int
     n_ff: int
+
+
+def layer_shape(hparams: Hparams, layer: int) -> LayerShape:
+    """Of layer ``layer`` of a model, or of the block behind its last one."""
+    return LayerShape(
+        n_embd=hparams.n_embd,
+        heads=hparams.layers("attention.head_count")[layer],
+        kv_heads=hparams.layers("attention.head_count_kv")[layer],
+        key=hparams.head_size(layer),
+        value=hparams.head_size(layer, "value"),
+        n_ff=hparams.layers("feed_forward_length")[layer],
+    )
 
 
 class Rows:

@@ -18,7 +18,7 @@ import numpy as np
 
 from reference_engine.errors import EngineError, UsageError
 from reference_engine.graphs.common import RopeTable, Run, rope_table, windows_by_pattern
-from reference_engine.workspace import LayerShape, Workspace
+from reference_engine.workspace import Workspace, layer_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,17 +72,7 @@ class Gemma4Assistant:
         )
         self.windows = windows_by_pattern(hparams)
         self.layers = [Layer(load, number) for number in range(hparams.n_layer)]
-        shapes = [
-            LayerShape(
-                n_embd=hparams.n_embd,
-                heads=hparams.layers("attention.head_count")[number],
-                kv_heads=0,
-                key=hparams.head_size(number),
-                value=hparams.head_size(number),
-                n_ff=hparams.layers("feed_forward_length")[number],
-            )
-            for number in range(hparams.n_layer)
-        ]
+        shapes = [layer_shape(hparams, number) for number in range(hparams.n_layer)]
         self.workspace = Workspace(shapes, target.backend.kernels)
         last = len(target.layers) - 1
         self.kv_indices = [target.graph.kv_index(last - 1 if window else last) for window in self.windows]

@@ -19,7 +19,7 @@ from reference_engine.backends import dequantize_rows
 from reference_engine.graphs.common import Graph, RopeTable, Run, inverse_root, optional_number, rope_table
 from reference_engine.kv_cache import KvCache
 from reference_engine.recurrent_state import Deltas, RecurrentState
-from reference_engine.workspace import LayerShape, Workspace
+from reference_engine.workspace import Workspace, layer_shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -184,15 +184,7 @@ class NextnHead:
     def __init__(self, model: Model, block: NextnBlock) -> None:
         hparams = model.hparams
         self.model, self.block, self.n_embd = model, block, model.n_embd
-        number = block.number
-        shape = LayerShape(
-            n_embd=model.n_embd,
-            heads=hparams.layers("attention.head_count")[number],
-            kv_heads=hparams.layers("attention.head_count_kv")[number],
-            key=hparams.head_size(number),
-            value=hparams.head_size(number, "value"),
-            n_ff=hparams.layers("feed_forward_length")[number],
-        )
+        shape = layer_shape(hparams, block.number)
         self._shape = shape
         self.workspace = Workspace([shape], model.backend.kernels)
         self.cache = self._new_cache()
