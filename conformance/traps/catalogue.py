@@ -11,6 +11,7 @@ from conformance.traps.trap import Design
 DESIGNS: Mapping[str, Callable[[], Design]] = {
     "w4a4": tables.w4a4,
     "int8-wrap": tables.int8_wrap,
+    "quantiser": tables.quantiser,
     "k-segment": tables.k_segment,
     "segment-scale": tables.segment_scale,
     "core-slices": tables.core_slices,

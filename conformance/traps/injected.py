@@ -157,6 +157,25 @@ def _stale(backend: NpuBackend, *, first_forever: bool) -> None:
     vars(backend).update(prepare=stale, fuses=lambda weight: False)
 
 
+def _requantised(change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Callable[[NpuBackend], None]:
+    """Activations in units of their scale -> the integers of a faulty quantiser; of pipelines without a transform."""
+
+    def install(backend: NpuBackend) -> None:
+        prepare = backend.prepare
+
+        def spoiled(weight: NpuWeight, x: F32, counter: Counter) -> list[PreparedA]:
+            found = []
+            for segment, right in zip(weight.activations, prepare(weight, x, counter), strict=True):
+                scale = np.where(right.scale == 0, 1, right.scale)[:, None].astype(np.float64)
+                q = change(x[:, segment.k0 : segment.k1].astype(np.float64) / scale)
+                found.append(PreparedA(np.clip(q, -127, 127).astype(np.int8), right.scale))
+            return found
+
+        vars(backend).update(prepare=spoiled, fuses=lambda weight: False)
+
+    return install
+
+
 def _window(change: Callable[[int], int], model: Model) -> None:
     model.graph.layer_windows = tuple(change(width) if width else 0 for width in model.graph.layer_windows)
 
@@ -193,7 +212,7 @@ class KeepingSequence(EngineSequence):
         pass
 
 
-_LONG = ("k-segment", "segment-scale")
+_LONG = ("k-segment", "segment-scale", "quantiser")
 
 INJECTED: Mapping[str, Injected] = {
     "w4a4": Injected("int4 in place of int8", ("w4a4",), _LONG, "w4a4"),
@@ -201,6 +220,15 @@ INJECTED: Mapping[str, Injected] = {
     "clip-wrap": Injected("clip factor 0.95 without a clamp", ("int8-wrap",), _LONG, f"{PRESET},clamp=off,a_clip=0.95"),
     "amax-128-wrap": Injected(
         "scale of amax / 128 without a clamp", ("int8-wrap",), _LONG, f"{PRESET},clamp=off,a_clip=0.9921875"
+    ),
+    "cut-off": Injected(
+        "a cast in place of rounding",
+        ("quantiser",),
+        _LONG,
+        backend=_requantised(lambda v: np.trunc(v + np.sign(v) * 1e-3)),
+    ),
+    "sign-lost": Injected(
+        "magnitudes without their sign", ("quantiser",), _LONG, backend=_requantised(lambda v: np.rint(np.abs(v)))
     ),
     "first-segment-lost": Injected(
         "the first K segment is overwritten by the others", ("k-segment",), backend=_lose_segments(lambda i, n: i == 0)

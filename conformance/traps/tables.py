@@ -7,7 +7,7 @@ a faulty product would say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from conformance.traps.blueprint import FIRST, NOTHING, VOTE, Blueprint
 from conformance.traps.trap import UNLESS, Design
@@ -15,6 +15,18 @@ from conformance.traps.trap import UNLESS, Design
 _LETTERS = "abcdefgh"
 _4_BITS = "[4-bit activations]"
 _GAIN = 4.0
+
+
+_LAST = 63
+_4_BITS_SEEN = {
+    str(
+        _LAST
+    ): "activations, or the KV cache, were cut to 4 bits (unless trap int8-wrap springs too, which can look the same)"
+}
+
+
+def _unless(traps: str) -> str:
+    return f" {UNLESS} {traps} springs too, which can look the same)"
 
 
 def _cycle(count: int = len(_LETTERS), rounds: int = 2) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -49,6 +61,36 @@ def int8_wrap() -> Design:
     prompt, tokens = _cycle()
     fault = "int8 values beyond 127 wrapped to negative ones (a scale of amax / 128 or a clip factor, without a clamp)"
     return Design("int8-wrap", fault, plan, prompt, tokens, {str(wrapped): fault})
+
+
+def quantiser() -> Design:
+    """Activations are cut off instead of rounded, or lose their sign.
+
+    The right vote comes from eight hidden units of 0.75 of a step each, where the row's largest element, 127 steps,
+    says "cut off"; a negative one holds down what a lost sign would say. (roundf in the forks' quantisers: rk-llama.cpp
+    quantize_fp32_to_int8.)
+    """
+    plan = Blueprint((*_LETTERS, "[activations cut off]", "[sign lost]"), n_ff=128)
+    cut, unsigned = (FIRST + len(_LETTERS) + number for number in range(2))
+    faint, units = 0.75 / 127, 8
+    plan.embed_plainly()
+    plan.read_answers(_GAIN)
+    layer = plan.layers[0]
+    for number, token, follower in _followers():
+        for unit in (0, 1):
+            layer.detect(unit, token, plan.constant, plan.height(), activation=(1.0, -0.5)[unit])
+        for unit in range(2 + units * number, 2 + units * (number + 1)):
+            layer.detect(unit, token, plan.constant, plan.height(), activation=faint)
+            layer.down[plan.answer(follower), unit] = VOTE / units / faint
+    layer.down[plan.answer(cut), 0] = VOTE / 2
+    # Nothing with its sign; without it, louder than the right answer.
+    layer.down[plan.answer(unsigned), [0, 1]] = 1.2 * VOTE, 1.2 * VOTE / 0.5
+    prompt, tokens = _cycle()
+    names = {
+        str(cut): f"activations below one step were cut off instead of rounded{_unless('w4a4 or int8-wrap')}",
+        str(unsigned): f"activations lost their sign{_unless('w4a4 or int8-wrap')}",
+    }
+    return Design("quantiser", "activations cut off or without a sign", plan, prompt, tokens, names)
 
 
 K_LONG = 8192 + 128
@@ -92,8 +134,12 @@ def k_segment() -> Design:
         plan.head[first_lost + part, plan.constant] = gain * vote / 2
     names = {}
     for part, (start, end) in enumerate(_GROUPS):
-        names[str(first_lost + part)] = f"the products of K {start} to {end} of ffn_down were lost{_UNLESS}"
-        names[str(first_lost + 3 + part)] = f"of ffn_down only the products of K {start} to {end} were left{_UNLESS}"
+        names[str(first_lost + part)] = (
+            f"the products of K {start} to {end} of ffn_down were lost{_unless('w4a4, int8-wrap or quantiser')}"
+        )
+        names[str(first_lost + 3 + part)] = (
+            f"of ffn_down only the products of K {start} to {end} were left{_unless('w4a4, int8-wrap or quantiser')}"
+        )
     names |= _4_BITS_SEEN
     prompt, tokens = _cycle()
     return Design("k-segment", "a K segment lost where K is over 8192 (or 4096)", plan, prompt, tokens, names)
@@ -140,23 +186,16 @@ def segment_scale() -> Design:
             layer.down[plan.answer(answer), high] = 4 * b
     layer.down[:, [64, 4160]] = _BALLAST
     layer.down[:, K_LONG - 32] = 4 * _BALLAST
-    names: Mapping[str, str] = {
-        str(activation): f"a K segment of ffn_down was scaled by another segment's activation scale{_UNLESS}",
-        str(weight): f"a K segment of ffn_down was scaled by another segment's weight scale{_UNLESS}",
-        str(both): f"a K segment of ffn_down was scaled by both scales of another segment{_UNLESS}",
-        **_4_BITS_SEEN,
+    which = {
+        activation: "another segment's activation scale",
+        weight: "another segment's weight scale",
+        both: "both scales of another segment",
     }
+    proviso = _unless("w4a4, int8-wrap or quantiser")
+    names = {str(token): f"a K segment of ffn_down was scaled by {said}{proviso}" for token, said in which.items()}
+    names |= _4_BITS_SEEN
     prompt, tokens = _cycle()
     return Design("segment-scale", "scales of the wrong K segment", plan, prompt, tokens, names)
-
-
-_LAST = 63
-_4_BITS_SEEN = {
-    str(
-        _LAST
-    ): "activations, or the KV cache, were cut to 4 bits (unless trap int8-wrap springs too, which can look the same)"
-}
-_UNLESS = f" {UNLESS} w4a4 or int8-wrap springs too, which can look the same)"
 
 
 def _guard_against_4_bits(plan: Blueprint, said: float) -> float:
