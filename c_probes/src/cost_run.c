@@ -39,6 +39,25 @@ static double thread_wait_us(void) {
   return found == 2 ? (double)waited * 1e-3 : 0;
 }
 
+struct cpu_clocks {
+  double wall, process, thread, waited; /* us */
+};
+
+/* All four at one moment: read again where the scheduler came in between, which would count a wait to the wrong side. */
+static struct cpu_clocks cpu_clocks_now(void) {
+  struct cpu_clocks now;
+  double begin;
+  int tries = 0;
+  do {
+    begin = now_us();
+    now.waited = thread_wait_us();
+    now.process = process_cpu_us();
+    now.thread = thread_cpu_us();
+    now.wall = now_us();
+  } while (now.wall - begin > 300 && ++tries < 50);
+  return now;
+}
+
 /* Share of a loop's wall time that is spent inside rknn_matmul_run, for the longest of several loops that nobody
  * else interrupted: the same loop as the timed one, with the clock read around each call. */
 static double library_share(struct matmul *m, double run_us) {
@@ -87,17 +106,17 @@ void cost_cpu_use(struct session *session, struct tally *tally) {
   if (matmul_ready(&m, session, &problem)) {
     session_step(session, "CPU time of runs");
     int code = 0;
+    double busy = 0, idle_or_busy = 0;
     for (int i = 0; i < 8 && code == 0; i++) {
-      const double wall = now_us(), process = process_cpu_us(), thread = thread_cpu_us();
-      const double waited = thread_wait_us();
-      double took = 0;
-      while (code == 0 && took < session->options->seconds * 1e6 / 8) {
-        code = matmul_run(&m);
-        took = now_us() - wall;
-      }
-      row.rate[row.rate_count] = (process_cpu_us() - process) / took;
-      thread_share[row.rate_count] = (thread_cpu_us() - thread) / took;
-      wait_share[row.rate_count++] = (thread_wait_us() - waited) / took;
+      const struct cpu_clocks start = cpu_clocks_now();
+      while (code == 0 && now_us() - start.wall < session->options->seconds * 1e6 / 8) code = matmul_run(&m);
+      const struct cpu_clocks end = cpu_clocks_now();
+      const double took = end.wall - start.wall, waited = end.waited - start.waited;
+      row.rate[row.rate_count] = (end.process - start.process) / took;
+      thread_share[row.rate_count] = (end.thread - start.thread) / took;
+      wait_share[row.rate_count++] = waited / took;
+      busy += end.process - start.process;
+      idle_or_busy += took - waited;
     }
     if (code != 0)
       matmul_run_failed(&m, code, "timed runs");
@@ -105,11 +124,9 @@ void cost_cpu_use(struct session *session, struct tally *tally) {
       matmul_prove(&m, "last run");
     json_put_numbers(&row.evidence, "calling_thread", thread_share, (size_t)row.rate_count);
     json_put_numbers(&row.evidence, "waited_for_cpu", wait_share, (size_t)row.rate_count);
-    /* By the highest sample, out of the time in which the thread had a CPU or slept: who polls runs all of it, however
-     * little of the wall time others leave. */
-    double highest = 0;
-    for (int i = 0; i < row.rate_count; i++) highest = fmax(highest, row.rate[i] / fmax(1 - wait_share[i], 1e-3));
-    json_put_string(&row.evidence, "waits_by", highest > 0.5 ? "polling" : "sleeping");
+    /* Out of the time in which the thread had a CPU or slept: who polls runs all of it, however little of the wall time
+     * others leave. */
+    json_put_string(&row.evidence, "waits_by", busy > 0.5 * fmax(idle_or_busy, 1) ? "polling" : "sleeping");
   }
   put_shape(&row, &m);
   matmul_close(&m);

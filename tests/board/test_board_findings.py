@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probes import paths
@@ -84,7 +84,7 @@ def whole(known: Known) -> list[FactSheet]:
     return [known(table)[0] for table in tables]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_rules_are_silent_where_facts_are_unknown(data: st.DataObject, whole: list[FactSheet]) -> None:
     sheet = data.draw(st.sampled_from(whole))
@@ -94,7 +94,7 @@ def test_rules_are_silent_where_facts_are_unknown(data: st.DataObject, whole: li
     assert findings == sorted(findings, key=by_cause)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_facts_that_are_lost_make_no_new_error(data: st.DataObject, whole: list[FactSheet]) -> None:
     """What is unknown accuses nobody: an error may vanish with its facts, none may appear."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.c_probes.probe_runs import Probes
@@ -75,7 +75,7 @@ words = st.sampled_from([*WORDS.split(), ""])
 texts = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=12)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 @given(
     arguments=st.lists(words | texts, max_size=6), program=st.sampled_from(["mm_peak", "mm_concurrent", "mm_dtypes"])
 )

@@ -41,7 +41,7 @@ def sampler(board: FakeRoot, **options: object) -> Sampler:
 
 
 def wait_for(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not what():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -186,7 +186,7 @@ class Stuck(Sources):
     """A board with a sensor that never answers."""
 
     def sample(self, phase: Phase, at_s: float, *, pid: int, with_load: bool) -> Sample:
-        released.wait(30)
+        released.wait(120)
         return super().sample(phase, at_s, pid=pid, with_load=with_load)
 
 
@@ -199,7 +199,7 @@ def test_a_sensor_that_hangs_costs_samples_and_not_the_run(board: FakeRoot) -> N
     started = time.monotonic()
     with Sampler(sources=stuck, pid=SELF, patience_s=0.2) as running, running.row() as row:
         pass
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
     assert row.samples == ()
     assert not judge(row.samples, STEADY).valid
     released.set()
@@ -281,9 +281,11 @@ def test_load_of_a_child_is_own_and_load_of_a_stranger_is_foreign() -> None:
 def test_sampling_takes_little_of_a_cpu() -> None:
     used = time.process_time()
     with Sampler() as running, running.row() as row:
+        started = time.monotonic()
         time.sleep(1.5)
-    assert len(row.samples) <= 18
-    assert time.process_time() - used < 0.5
+        slept = time.monotonic() - started
+    assert len(row.samples) <= slept / 0.1 + 3
+    assert time.process_time() - used < 0.33 * slept
 
 
 def test_the_rules_of_a_simulated_run_need_no_clock(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_engine.gguf_file import GgufError, open_gguf
@@ -316,7 +316,7 @@ def test_tensors_of_no_table_are_listed(written: Write) -> None:
         assert unknown_tensors(model, hparams) == ("blk.0.attn_q.bias", "blk.2.attn_norm.weight")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None)
 @given(
     heads=st.integers(0, 12),
     kv_heads=st.integers(0, 12),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_engine.gguf_file import GgufError, GgufFile, open_gguf
@@ -20,7 +20,7 @@ from reference_engine.gguf_values import GgufArray
 from tests.gguf import crafted_gguf as craft
 
 Write = Callable[..., Path]
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=60, deadline=None)
 
 RANGES: dict[int, st.SearchStrategy[Any]] = {
     craft.U8: st.integers(0, 2**8 - 1),

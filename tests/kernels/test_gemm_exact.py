@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -46,9 +46,7 @@ def disagreement(
     return f"{len(wrong)} of {M * N} elements wrong, first at {wrong[0].tolist()}" if len(wrong) else ""
 
 
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)  # the fixture only names a path
+@settings(max_examples=80, deadline=None)  # the fixture only names a path
 @given(
     M=st.integers(1, 40),
     K=st.integers(1, 300),

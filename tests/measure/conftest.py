@@ -136,3 +136,20 @@ def until_found(code: str, attempt: Callable[[], Outcome], attempts: int = 8) ->
         if code in outcome.codes:
             break
     return outcome
+
+
+def bests(
+    figures: Callable[[], dict[Any, float]], wanted: dict[Any, float], choose: Callable[[float, float], float]
+) -> dict[Any, float]:
+    """The best of each figure over up to 8 runs, fewer where every one is wanted (within a tenth) before.
+
+    A busy machine only ever adds to a time and takes from a rate, so ``choose`` is min or max: more runs come closer
+    to the figure of an idle machine and never pass it.
+    """
+    best = figures()
+    for _ in range(7):
+        if all(abs(best[key] - value) <= value / 10 for key, value in wanted.items()):
+            break
+        found = figures()
+        best = {key: choose(best[key], found[key]) for key in best}
+    return best

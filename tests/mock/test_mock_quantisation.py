@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.mock import mock_reference as ref
@@ -171,7 +171,7 @@ def convert(library: c.CDLL, b: ref.Array, code: int) -> tuple[int, ref.Array]:
     n=st.integers(1, 4),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None)
 def test_the_converter_gives_the_native_layout(library: c.CDLL, code: int, k: int, n: int, seed: int) -> None:
     kind = ref.KINDS[code]
     _, b = ref.data(kind, 1, 32 * k, 64 * n, seed)

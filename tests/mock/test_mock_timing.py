@@ -7,6 +7,7 @@ What the model says is judged in test_mock_chip.py, where no time passes.
 from __future__ import annotations
 
 import ctypes as c
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -41,8 +42,9 @@ def fastest(matmul: Matmul, runs: int = 5) -> float:
     return min(duration(matmul.run) for _ in range(runs))
 
 
-def together(library: c.CDLL, masks: tuple[int, ...], rounds: int = 1) -> float:
-    """Seconds until one run of each context is done when all are started at once; fastest of some rounds."""
+def together(library: c.CDLL, masks: tuple[int, ...], *, enough: float = math.inf) -> float:
+    """Seconds until one run of each context is done when all are started at once: the fastest of up to 8 rounds, of
+    which the first within `enough` is the last."""
     matmuls = [bound(library, mask=mask) for mask in masks]
 
     def round_() -> None:
@@ -52,7 +54,11 @@ def together(library: c.CDLL, masks: tuple[int, ...], rounds: int = 1) -> float:
         for thread in threads:
             thread.join()
 
-    best = min(duration(round_) for _ in range(rounds))
+    best = duration(round_)
+    for _ in range(7):
+        if best < enough:
+            break
+        best = min(best, duration(round_))
     for matmul in matmuls:
         matmul.close()
     return best
@@ -99,10 +105,10 @@ def test_contexts_on_one_core_queue_up() -> None:
 
 
 def test_contexts_on_different_cores_and_on_auto_overlap() -> None:
-    """Three runs of 0.4 s each: a queue would need 1.2 s, and even a very busy machine starts threads within 0.7 s."""
+    """Three runs of 0.4 s each: a queue would need 1.2 s every time."""
     library = load(timing="campaign,fixed_us=400000,share2=1,share3=1")
-    assert together(library, (1, 2, 4), rounds=2) < 1.1
-    assert together(library, (0, 0, 0), rounds=2) < 1.1
+    assert together(library, (1, 2, 4), enough=1.1) < 1.1
+    assert together(library, (0, 0, 0), enough=1.1) < 1.1
 
 
 def test_binding_a_normal_operand_costs_by_its_bytes_and_a_native_one_does_not() -> None:

@@ -262,7 +262,7 @@ from pathlib import Path
 from c_probes.lock import NpuLock
 with NpuLock(Path(sys.argv[1])):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(900)
 """
 
 

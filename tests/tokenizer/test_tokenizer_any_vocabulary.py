@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_engine.gguf_errors import GgufError
@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("vocabularies")
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=600, deadline=None)
 @given(keys=vocabularies(), text=st.one_of(st.text(max_size=12), st.lists(LETTERS, max_size=6).map("".join)))
 def test_any_vocabulary_is_loaded_or_refused(folder: Path, keys: dict[str, bytes], text: str) -> None:
     path = folder / "vocabulary.gguf"

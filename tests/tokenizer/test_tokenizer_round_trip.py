@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_engine.tokenizer import Tokenizer, TokenizerError
@@ -16,7 +16,7 @@ ANY_TEXT = st.one_of(
 )
 NO_ESCAPED_SPACE = ANY_TEXT.filter(lambda text: "▁" not in text)
 # a fixture that hypothesis does not rebuild is what is wanted: the tokenizer does not change
-SHARED = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SHARED = settings(max_examples=150, deadline=None)
 
 
 @pytest.fixture(params=PRE_NAMES)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_engine.errors import ContextFull, UsageError
@@ -42,7 +42,7 @@ def test_quantised_rows_are_those_of_the_gguf_package(n: int, blocks: int, seed:
     assert same_bits(decode(codes, scales, FORMATS[kind]), dequantize(packed.reshape(n, -1), QUANTISED[kind]))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None)
 @given(
     kinds=st.tuples(st.sampled_from(list(FORMATS)), st.sampled_from(list(FORMATS))),
     dims=st.tuples(st.sampled_from([32, 64, 128]), st.sampled_from([32, 64, 192])),

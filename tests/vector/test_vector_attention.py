@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_engine.errors import UsageError
@@ -71,7 +71,7 @@ odd_heads = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None)
 @given(case=cases | odd_heads, cut=st.integers(1, 149), threads=st.integers(1, 3))
 def test_c_gives_the_bits_of_numpy_in_any_chunks(
     kernels: KernelLibrary, paths: list[str], case: Case, cut: int, threads: int

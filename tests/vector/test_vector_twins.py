@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_engine.errors import UsageError
@@ -20,7 +20,7 @@ from tests.vector.attention_case import same_bits
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3e38, -3e38, 65519.0, 65520.0, -65536.0, 6e-8, 2.98e-8)
 ONE = ("exp", "tanh", "sigmoid", "softplus", "silu", "gelu")
 TWO = ("silu_mul", "gelu_mul", "add", "mul")
-shared = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+shared = settings(max_examples=25, deadline=None)
 
 
 def values(n: int, seed: int) -> F32:
