@@ -17,8 +17,8 @@ DITHER = "a_clip=1.01,b_clip=1.01,clamp=on"
 """Scales that are 1 % larger: another correct quantiser, every element of which may round another way."""
 
 FLOORS = 2.0
-"""How many floors a pipeline may be from float. Measured: 0.55 to 0.67 with int8 and int4, because
-two independent roundings are further apart than one is from none."""
+"""How many floors a pipeline may be from float. Measured: 0.55 to 0.8 with int8 and int4, because two independent
+roundings are further apart than one is from none."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,11 @@ class Limit:
 
 
 OWN = {8: Limit(0.01, 1.03), 4: Limit(0.6, 1.6), 16: Limit(1e-5, 1.002)}
-"""Of the kit's models. Measured: int8 0.0002 to 0.0013 nats and 1.003, int4 0.04 to 0.25 and 1.25, fp16 6e-7."""
+"""Of the kit's models. Measured: int8 0.0002 to 0.0016 nats and 1.009, int4 0.04 to 0.25 and 1.25, fp16 6e-7."""
 
-OTHERS = {8: Limit(0.1, 1.10), 16: Limit(1e-3, 1.01)}
-"""Of any model: what W8A8 per channel costs Gemma 3 270M and SmolLM2 135M is 0.04 and 0.06 nats, 1.04 and 1.05."""
+OTHERS = {8: Limit(0.25, 1.20), 16: Limit(1e-3, 1.01)}
+"""Of any model. W8A8 per channel costs Gemma 3 270M and SmolLM2 135M 0.04 to 0.10 nats by the text, perplexity 1.04 to
+1.05; one scale for a whole activation matrix, which is broken, 0.27 to 0.85."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,11 @@ from reference_engine.errors import EngineError, NotFinite
 from reference_engine.gguf_errors import GgufError
 from reference_engine.gguf_file import open_gguf
 from reference_engine.gguf_hparams import load_hparams
+from reference_engine.graphs import graph_of
 from reference_engine.speculation.drafter import SpeculationError
+
+for _architecture in ("llama", "gemma4", "qwen35"):
+    graph_of(_architecture)  # imported once, for every child of the worker
 
 _FUNCTIONS: tuple[Callable[[EngineBench], str], ...] = (
     sweeps.quantiser_rim,

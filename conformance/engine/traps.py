@@ -40,7 +40,8 @@ def _check_of(name: str, row: Mapping[str, Any]) -> Callable[[EngineBench], str]
 
 def run_trap(bench: EngineBench, trap: Trap, pipelines: Mapping[str, float]) -> str:
     """Greedy, then with drafts, which are rolled back where they are wrong. ``pipelines``: those it is right in."""
-    wanted = [name for name in pipelines if bench.level != "quick" or name in _QUICK]
+    quick = _QUICK[1:2] if bench.brief else _QUICK
+    wanted = [name for name in pipelines if bench.level != "quick" or name in quick]
     done = []
     for pipeline in wanted:
         kind, _, preset = pipeline.partition(":")
