@@ -30,7 +30,8 @@ def _score(
         angle = -distance * base ** (-2 * pair / _HEAD)
         layer.k[first, column] = 1.0 / height
         share = sharpness / len(pairs) * math.sqrt(_HEAD) / height
-        layer.q[first, column], layer.q[second, column] = share * math.cos(angle), share * math.sin(angle)
+        # Rounded, so that a libm that differs in the last place gives the same file.
+        layer.q[[first, second], column] = [round(share * part, 6) for part in (math.cos(angle), math.sin(angle))]
 
 
 def _dims(plan: Blueprint, pair: int) -> tuple[int, int]:
