@@ -33,8 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpu", type=Path, metavar="FILE", help="the CPU alone, where OLD is another version with NPU")
     parser.add_argument("--json", action="store_true", help="the same as one JSON document")
     parser.epilog = (
-        "Measure each with: llama-bench -m MODEL -p 512 -n 64 -r 5 -o json > FILE. The CPU alone: a build without the "
-        "NPU back end. Exit code 0: used; 1: not used; 2: a file that cannot be used; 3: cannot be told."
+        "Measure each with: llama-bench -m MODEL -p 512 -n 64 -r 5 -o json > FILE. The CPU alone: -dev none, or "
+        "a build without the NPU back end. Exit code 0: used; 1: not used; 2: a file that cannot be used; 3: cannot be "
+        "told."
     )
 
 

@@ -166,6 +166,8 @@ class FakeServer:
                 params["speculative.n_max"] = 16
             told = {"default_generation_settings": {"params": params, "n_ctx": it.n_ctx}, "model_ftype": it.ftype}
             return {**told, "model_path": f"/models/{it.model}", "build_info": "b11434-toy", "eos_token": "</s>"}
+        if path == "/health":
+            return {"status": "ok"}
         if path == "/slots":
             return [{"id": 0, "speculative": it.draft is not None}]
         if path == "/metrics" and it.metrics:
