@@ -37,7 +37,7 @@ def repeated_prompt_is_not_faster(bench: ServerBench) -> str:
     RK3588 in which identical prompts gave every strategy acceptance 1.0 and 3 to 4.6 times the speed.
     """
     count, n = bench.pick(6, 10, 16), bench.pick(24, 48, 96)
-    prompts = _of_one_length(bench, bench.fresh(count + 1, ("copy",)))
+    prompts = _of_one_length(bench, bench.fresh(count + 1, ("prose",)))
     again, distinct, repeated = prompts[0], Timed(), Timed()
     bench.server.complete(again, n, ignore_eos=True)
     for prompt in prompts[1:]:
