@@ -101,7 +101,7 @@ FAULTS: Mapping[str, Fault] = {
         "by the RoPE base .* instead|another RoPE base",
         model=model.rope_base,
     ),
-    "rope-position": Fault("positions are counted from 1", "positions are off by one", model=model.rope_position),
+    "rope-position": Fault("positions are counted from 1", "positions that are off by one", model=model.rope_position),
     "window": Fault(
         "the sliding window is one position too wide",
         "window is off by one|window was one position too",
