@@ -19,7 +19,7 @@ from conformance.server.difference import (
     step_at,
 )
 from conformance.server.replies import Completion, Metrics, Row
-from conformance.server.sides import N_PROBS, Side, sides_of
+from conformance.server.sides import N_PROBS, Side, sides_of, speculates
 
 DRAFTED, ACCEPTED = "spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total"
 
@@ -59,8 +59,9 @@ def speculation_changes_nothing(bench: ServerBench) -> str:
     if shortest < MIN_STEPS:
         raise NotServed(f"of {n} tokens asked for {shortest} are generated (ignore_eos is set): too few to judge")
     told = [judged(bench, pair, off, on, pair.index) for pair in pairs if pair.index is not None]
-    if counted is not None and counted[0] == 0 and not told:
-        raise NotServed(f"no draft was made for {count} prompts of {n} tokens: nothing was verified")
+    if not told and (counted[0] == 0 if counted is not None else speculates(bench.props, bench.server) is None):
+        what = "no draft was made" if counted else "nothing shows that a draft was made"
+        raise NotServed(f"{what} for {count} prompts of {n} tokens: nothing was verified")
     bench.known += told
     kv = {True: " and F32 KV", False: " and a KV cache that is not F32", None: ""}[bench.kv_f32]
     same = count - len(told)
@@ -86,6 +87,12 @@ def run_pairs(bench: ServerBench, off: Side, on: Side, count: int, n: int) -> li
 
 def judged(bench: ServerBench, pair: Pair, off: Side, on: Side, index: int) -> str:
     """The sentence on a difference. Raises :class:`Wrong` where no correct service makes it."""
+    lengths = len(pair.off.steps), len(pair.on.steps)
+    if index == min(lengths):
+        raise Wrong(
+            f"the same tokens, but {lengths[0]} of them without speculation and {lengths[1]} with it: tokens are lost "
+            "or added at the end (an accepted draft is counted wrongly)"
+        )
     again = off.ask(pair.prompt, len(pair.off.steps), n_probs=N_PROBS)
     own = first_difference(pair.off.steps, again.steps)
     if own is not None and own <= index:

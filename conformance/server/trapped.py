@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
 from conformance.bench import NotServed, Wrong
 from conformance.server.bench import ServerBench
 from conformance.server.client import NotOffered
-from conformance.traps import Trap, diagnose, first_difference, manifest
+from conformance.traps import Trap, diagnose, first_difference, manifest, write_trap
 
 
 def trap_model_gives_its_tokens(bench: ServerBench) -> str:
@@ -54,20 +54,11 @@ def trap_model_gives_its_tokens(bench: ServerBench) -> str:
 
 def served_trap(model: str) -> Trap | None:
     """The trap of that file name, None where it is none."""
-    rows: list[dict[str, Any]] = manifest()["traps"]
-    for row in rows:
-        if Path(model).name.removesuffix(".gguf") == str(row["file"]).removesuffix(".gguf"):
-            return Trap(
-                name=row["name"],
-                path=Path(row["file"]),
-                fault=row["fault"],
-                prompt=tuple(row["prompt_ids"]),
-                prompt_text=row["prompt"],
-                tokens=tuple(row["token_ids"]),
-                text=row["text"],
-                margins_nats=tuple(row["margins_nats"]),
-                wrong=row["wrong"],
-            )
+    stem = Path(model).name.removesuffix(".gguf")
+    for row in manifest()["traps"]:
+        if stem == str(row["file"]).removesuffix(".gguf"):
+            with TemporaryDirectory() as folder:
+                return write_trap(row["name"], folder)
     return None
 
 

@@ -28,8 +28,8 @@ class Behaviour:
     """Everything at its default is a right service without speculation.
 
     ``gap``: nats between the first and the second choice, everywhere. ``flip_at``: index of the generated token at
-    which the second choice is taken; ``wobble``: numbers of the requests in which token 3 is.
-    ``prefill_gap``: the gap in the row of a first token, where it is another.
+    which the second choice is taken; ``cut``: tokens lost at the end; ``wobble``: numbers of the requests in which
+    token 3 is. ``prefill_gap``: the gap in the row of a first token, where it is another.
     ``draft``: (drafted, accepted) of each answer. ``forget``: fields left out of an answer. ``raw``: what is sent in
     place of an answer, by path. ``status``: code of the answers, by path. ``prefill_tps`` and ``decode_tps``: what its
     timings say. ``repeat_factor``: how much faster it says it is with a prompt that it has
@@ -41,6 +41,7 @@ class Behaviour:
     prefill_gap: float | None = None
     flip_at: int | None = None
     flip_to: int = 1
+    cut: int = 0
     wobble: tuple[int, ...] = ()
     draft: tuple[int, int] | None = None
     spec_types: str | None = "none"
@@ -195,7 +196,7 @@ class FakeServer:
         if prompt in it.answers:
             return it.answers[prompt][:n]
         made: list[int] = []
-        for i in range(n):
+        for i in range(n if quiet else max(1, n - it.cut)):
             options = choices((*prompt, *made))
             flips = it.flip_at == i and n > 1 and not quiet
             flips = flips or (i == 3 and len(self.requests) in it.wobble)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.server.asked import failed, outcome, passed
 from tests.server.fake_server import serving
 
@@ -107,6 +109,23 @@ def test_acceptance_comes_from_the_counters_where_the_answers_have_none() -> Non
 def test_acceptance_that_nobody_tells_is_said_to_be_unknown() -> None:
     with serving(**ON, forget=("draft_n", "draft_n_accepted"), metrics=False) as on, serving() as off:
         assert "acceptance is told neither" in passed(outcome(CHECK, on.url, off.url))
+
+
+def test_two_services_of_which_nothing_shows_a_draft_are_no_pass() -> None:
+    silent = {"forget": ("timings",), "metrics": False, "status": {"/slots": 404, "/props": 404}}
+    with serving(**silent) as on, serving(**silent) as off:
+        told = outcome(CHECK, on.url, off.url)
+    assert told["verdict"] == "unsupported"
+    assert "nothing shows that a draft was made" in told["reason"]
+
+
+@pytest.mark.parametrize("which", ["with", "without"])
+def test_tokens_lost_at_the_end_are_caught(which: str) -> None:
+    cut = {which: 1}
+    with serving(**ON, cut=cut.get("with", 0)) as on, serving(cut=cut.get("without", 0)) as off:
+        reason = failed(outcome(CHECK, on.url, off.url))
+    assert "lost or added at the end" in reason
+    assert "63" in reason
 
 
 def test_more_accepted_than_drafted_is_caught() -> None:
