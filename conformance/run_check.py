@@ -39,5 +39,7 @@ def _judge(check: Check, bench: BaseBench) -> tuple[Verdict, str]:
         return Verdict.UNSUPPORTED, str(error)
     except BindingError as error:
         return Verdict.FAILED, str(error)
+    except CannotOpen as error:
+        return Verdict.COULD_NOT_RUN, str(error)
     except Exception as error:
         return Verdict.COULD_NOT_RUN, f"the check itself broke: {type(error).__name__}: {error}"

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.bench import NotServed, Wrong
+from conformance.bench import CannotOpen, NotServed, Wrong
 from conformance.engine.bench import EngineBench
 from conformance.engine.runs import Speculator
 from conformance.engine.targets import Target
-from conformance.traps import Trap, diagnose, manifest, trap_names, write_trap
+from conformance.traps import Trap, TrapError, diagnose, manifest, trap_names, write_trap
 from reference_engine.speculation import verify
 
 STRATEGIES = ("ngram-simple", "ngram-cache")
@@ -28,7 +28,11 @@ def trap_checks() -> Mapping[str, Callable[[EngineBench], str]]:
 def _check_of(name: str, row: Mapping[str, Any]) -> Callable[[EngineBench], str]:
     def check(bench: EngineBench) -> str:
         with tempfile.TemporaryDirectory(prefix="rknpu-kit-trap-") as folder:
-            return run_trap(bench, write_trap(name, Path(folder)), row["pipelines"])
+            try:
+                trap = write_trap(name, Path(folder))
+            except TrapError as error:
+                raise CannotOpen(str(error)) from error
+            return run_trap(bench, trap, row["pipelines"])
 
     check.__name__ = f"trap_{name.replace('-', '_')}"
     check.__doc__ = f"""Trap {name}: {row["fault"]} would change the answer.
