@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -55,7 +54,7 @@ def test_ten_thousand_damaged_reports_are_refused_or_shown_inert(quick_file: Pat
     slowest = 0.0
     for seed in range(COUNT):
         file.write_bytes(mutated(base, seed))
-        started = time.monotonic()
+        started = time.process_time()
         try:
             report = load_report(file)
         except NotAReport as error:
@@ -67,7 +66,7 @@ def test_ten_thousand_damaged_reports_are_refused_or_shown_inert(quick_file: Pat
         for name in itertools.islice(turns, EACH):
             show(report, good, name, f"seed {seed}")
             outcomes[name] += 1
-        slowest = max(slowest, time.monotonic() - started)
+        slowest = max(slowest, time.process_time() - started)
     assert outcomes["read"] + outcomes["refused"] == COUNT
     assert outcomes["read"] > COUNT / 4, outcomes
     assert outcomes["refused"] > COUNT / 4, outcomes
@@ -154,13 +153,9 @@ def test_every_command_ends_with_a_code_and_no_traceback(
 
 
 def limited(code: str, file: Path, mebibytes: int) -> subprocess.CompletedProcess[str]:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
-
+    code = f"import resource\nresource.setrlimit(resource.RLIMIT_AS, ({mebibytes} << 20,) * 2)\n{code}"
     command = [sys.executable, "-c", code, str(file)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, cwd=CHECKOUT, preexec_fn=limit, check=False
-    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=CHECKOUT, check=False)
 
 
 LOAD = """
