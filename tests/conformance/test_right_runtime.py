@@ -9,7 +9,8 @@ import pytest
 
 from c_probes import mock
 from conformance.runtime.catalogue import CHECKS
-from conformance.seeds import FINE, outcomes, sweep
+from conformance.runtime.suite import open_bench
+from conformance.seeds import CHUNK, FINE, SEEDLESS, outcomes, sweep
 from reports.contract import Verdict
 
 PERSONAS = ("rk3588", "rk3576", "rk3562", "rk3566", "rk3568", "rv1126b", "any")
@@ -61,8 +62,29 @@ def test_a_sweep_tells_a_failure_by_its_seed_and_a_crash_by_how_far_it_came(mock
         (7, "int8_to_int8", "failed"),
         (7, "type_table", "passed"),
         (8, "int8_to_int8", "failed"),
-        (8, "type_table", "passed"),
     ]
     *_, last = sweep(mock_library, "rk3588", (7,), ("type_table", "rebinding"), faults="crash")
     assert last["verdict"] == "crashed"
     assert "after 1 of 2 checks" in last["reason"]
+
+
+def test_more_seeds_than_one_process_takes_are_all_swept(mock_library: Path) -> None:
+    found = list(sweep(mock_library, "rk3588", range(CHUNK + 2), ("padding", "int4_normal_b")))
+    assert [each["seed"] for each in found if each["check"] == "padding"] == list(range(CHUNK + 2))
+    assert [each["seed"] for each in found if each["check"] == "int4_normal_b"] == [0]
+
+
+def test_checks_that_are_said_to_draw_nothing_draw_nothing(mock_library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RKNN_MOCK_PERSONA", "any")
+    for name in sorted(SEEDLESS):
+        request = {
+            "library": str(mock_library),
+            "force": False,
+            "soc": None,
+            "level": "quick",
+            "seed": 1,
+            "check": name,
+        }
+        bench = open_bench(request)
+        del bench.random
+        assert CHECKS[name].function(bench)
