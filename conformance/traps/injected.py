@@ -221,6 +221,12 @@ INJECTED: Mapping[str, Injected] = {
     "amax-128-wrap": Injected(
         "scale of amax / 128 without a clamp", ("int8-wrap",), _LONG, f"{PRESET},clamp=off,a_clip=0.9921875"
     ),
+    "weight-wrap": Injected(
+        "weights in units of amax / 128 without a clamp",
+        ("int8-wrap",),
+        _LONG,
+        f"{PRESET},clamp=off,b_clip=0.9921875",
+    ),
     "cut-off": Injected(
         "a cast in place of rounding",
         ("quantiser",),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conformance.traps.blueprint import FIRST, NOTHING, VOTE, Blueprint
+from conformance.traps.blueprint import FIRST, GATE, NOTHING, VOTE, Blueprint
 from conformance.traps.trap import UNLESS, Design
 
 _LETTERS = "abcdefgh"
@@ -47,7 +47,7 @@ def int8_wrap() -> Design:
     (unimatrix099's notes on its RKNPU2 back end: clip 0.95 without a clamp turned a perplexity of 12.2 into 10106). The
     largest element of each row is the one that decides: negative, it votes for the fault.
     """
-    plan = Blueprint((*_LETTERS, "[int8 wrapped]"))
+    plan = Blueprint((*_LETTERS, "[int8 wrapped]", "[int8 of a weight wrapped]"))
     wrapped = FIRST + len(_LETTERS)
     plan.embed_plainly()
     plan.read_answers(_GAIN)
@@ -58,9 +58,14 @@ def int8_wrap() -> Design:
         # Opposite to the right answer, wherever that is read.
         plan.head[wrapped, plan.answer(follower)] = -_GAIN / 2
     plan.head[wrapped, plan.constant] = -_GAIN / 2
+    # A row whose largest weight is negative, and so stays what it is, where the largest of each other row turns over.
+    plan.head[wrapped + 1, plan.constant] = _GAIN / 4
+    plan.head[wrapped + 1, plan.constant + 1] = -_GAIN
+    plan.head[NOTHING, plan.answer(NOTHING)] = _GAIN / 4
     prompt, tokens = _cycle()
     fault = "int8 values beyond 127 wrapped to negative ones (a scale of amax / 128 or a clip factor, without a clamp)"
-    return Design("int8-wrap", fault, plan, prompt, tokens, {str(wrapped): fault})
+    names = {str(wrapped): fault, str(wrapped + 1): fault.replace("int8 values", "int8 weights")}
+    return Design("int8-wrap", fault, plan, prompt, tokens, names)
 
 
 def quantiser() -> Design:
@@ -80,7 +85,9 @@ def quantiser() -> Design:
         for unit in (0, 1):
             layer.detect(unit, token, plan.constant, plan.height(), activation=(1.0, -0.5)[unit])
         for unit in range(2 + units * number, 2 + units * (number + 1)):
-            layer.detect(unit, token, plan.constant, plan.height(), activation=faint)
+            # silu(0.855) is 0.6: shared out, so that neither weight is a fraction of a step of the largest.
+            layer.detect(unit, token, plan.constant, plan.height(), activation=faint * GATE / 0.6)
+            layer.gate[unit, token] *= 0.855 / GATE
             layer.down[plan.answer(follower), unit] = VOTE / units / faint
     layer.down[plan.answer(cut), 0] = VOTE / 2
     # Nothing with its sign; without it, louder than the right answer.
@@ -343,6 +350,7 @@ def tied_head() -> Design:
         plan.embedding[opposite, slot] = -0.5
         wrong[str((token + shift) % count)] = "the tied head was not token_embd: the hidden state was read as it is"
         wrong[str((token + 2 * shift) % count)] = "the tied head was token_embd transposed"
-    wrong[str(0)] = "the tied head was missed: output.weight is absent and nothing was put in its place"
+    missed = "the tied head was missed: output.weight is absent and nothing was put in its place"
+    wrong[f"0:{NOTHING}+{NOTHING}"] = missed
     prompt, tokens = _cycle()
     return Design("tied-head", "a tied head missed", plan, prompt, tokens, wrong)

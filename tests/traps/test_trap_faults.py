@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from conformance.engine.faults import FAULTS
 from conformance.traps import Trap, diagnose, first_difference, proven_fault, trap_names
 from conformance.traps.injected import INJECTED
-from conformance.traps.matrix import BEGIN, END, MISNAMED, NAMED, README, as_table, cells, run
+from conformance.traps.matrix import BEGIN, END, MISNAMED, NAMED, README, as_table, cells, run, verdict
 from conformance.traps.measure import answer, continued
 from reference_engine.backends import make_backend
 from reference_engine.model import Model
@@ -51,6 +52,7 @@ def test_the_table_in_the_readme_is_what_the_engine_shows(matrix: Mapping[tuple[
 
 
 PHRASES = {
+    "weight-wrap": "int8 weights beyond 127 wrapped",
     "cut-off": "cut off instead of rounded",
     "sign-lost": "lost their sign",
     "first-segment-lost": r"only the products of K 8192 to 8320 .* left",
@@ -82,6 +84,34 @@ def test_the_sentence_tells_which_of_several_faults_it_was(traps: Mapping[str, T
     trap = traps[INJECTED[fault].traps[0]]
     said = diagnose(trap, run(trap, INJECTED[fault]).ids)
     assert re.search(PHRASES[fault], said), said
+
+
+SCALES_OF_SEGMENTS = {"segment-scale-a", "segment-scale-b", "segment-scales", "segment-scale-last"}
+NAMELESS = {
+    "w8a8-segment": {"weight-wrap"},
+    "w8a8-rank-one": SCALES_OF_SEGMENTS,
+    "w8a8-hadamard": {"weight-wrap", *SCALES_OF_SEGMENTS},
+    "w16a16": set(),
+}
+"""Pipelines, and the faults that a trap need not name there."""
+OF_INTEGERS = {"clip-wrap", "amax-128-wrap", "weight-wrap", "cut-off", "sign-lost", *SCALES_OF_SEGMENTS}
+WITHOUT_TRANSFORM = {"cut-off", "sign-lost"}
+
+
+@pytest.mark.parametrize("preset", NAMELESS)
+def test_in_other_pipelines_the_same_traps_name_the_same_faults(traps: Mapping[str, Trap], preset: str) -> None:
+    left_out = NAMELESS[preset] | (OF_INTEGERS if preset == "w16a16" else set())
+    if preset in ("w8a8-rank-one", "w8a8-hadamard"):
+        left_out |= WITHOUT_TRANSFORM
+    tried = 0
+    for name, fault in INJECTED.items():
+        if name in left_out or fault.traps == ("w4a4",):
+            continue
+        there = replace(fault, pipeline=fault.pipeline.replace("w8a8-per-channel", preset))
+        for trap in fault.traps:
+            assert verdict(traps[trap], there, run(traps[trap], there)) == NAMED, name
+            tried += 1
+    assert tried >= 20
 
 
 ON_THE_DEVICE = {
