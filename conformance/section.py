@@ -15,6 +15,7 @@ from conformance.target import Target
 from reports.build import dumps
 from reports.conformance_section import joined
 from reports.contract import FORMAT
+from reports.redact import redact
 
 
 class CannotWrite(Exception):
@@ -85,9 +86,13 @@ def read_report(path: Path) -> dict[str, Any]:
 
 
 def write_section(path: Path, what: dict[str, Any]) -> None:
-    """Puts the section into the report at ``path``, all or nothing. Raises :class:`CannotWrite`."""
+    """Puts the section into the report at ``path``, all or nothing. Raises :class:`CannotWrite`.
+
+    A report without personal data stays one: paths and addresses of what was judged may name people.
+    """
     report = read_report(path)
-    report["conformance"] = joined(report.get("conformance"), what)
+    whole = {"conformance": joined(report.get("conformance"), what)}
+    report |= redact(whole) if report.get("redacted", True) else whole
     fresh = path.with_name(f".{path.name}.new")
     try:
         fresh.write_text(dumps(report), "utf-8")

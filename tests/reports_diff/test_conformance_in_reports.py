@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pytest
 
+from conformance.section import write_section
 from reports.cases import cases
 from reports.conformance_section import joined
 from reports.diff.compare import compare
@@ -148,6 +151,18 @@ def test_the_page_shows_every_suite_with_what_it_judged() -> None:
     assert "Conformance of the server of somebody, suite server\n" in page
     assert "far ended so" in page
     assert "Conformance of 2.3.2, suite runtime (SIMULATED)" in render(report(section(None, one="passed")))
+
+
+@pytest.mark.parametrize("redacted", [True, False])
+def test_a_section_added_to_a_redacted_report_names_nobody(tmp_path: Path, redacted: bool) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps({**report(None), "redacted": redacted}), "utf-8")
+    made = section(one="passed")
+    made["library"]["path"] = "/home/somebody/librknnrt.so"
+    made["targets"][0]["target"] = "/home/somebody/librknnrt.so (2.3.2)"
+    write_section(path, made)
+    assert ("somebody" in path.read_text("utf-8")) is not redacted
+    assert json.loads(path.read_text("utf-8"))["conformance"]["checks"] == made["checks"]
 
 
 def test_cases_of_other_suites_carry_the_name_of_the_suite() -> None:
