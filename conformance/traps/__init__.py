@@ -19,6 +19,7 @@ __all__ = [
     "Trap",
     "TrapError",
     "diagnose",
+    "expected",
     "first_difference",
     "manifest",
     "proven_fault",
@@ -50,8 +51,18 @@ def write_trap(name: str, folder: str | Path) -> Trap:
             raise TrapError(f"trap {name}: the file is not the one of the manifest; run {row['regenerate']}")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(raw)
+    return _trap(row, path)
+
+
+def expected(name: str) -> Trap:
+    """A trap to judge answers with, its file not written. TrapError for a name that there is not."""
+    row = find(name)
+    return _trap(row, Path(row["file"]))
+
+
+def _trap(row: dict[str, Any], path: Path) -> Trap:
     return Trap(
-        name=name,
+        name=row["name"],
         path=path,
         fault=row["fault"],
         prompt=tuple(row["prompt_ids"]),

@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from conformance.traps import Trap, TrapError, diagnose, first_difference, records, trap_names, write_trap
+from conformance.traps import Trap, TrapError, diagnose, expected, first_difference, records, trap_names, write_trap
 from conformance.traps.catalogue import DESIGNS
 
-WRONG, USAGE = 1, 2
+WRONG, USAGE, COULD_NOT_RUN = 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0: done, or the answer is right; 1: it is wrong; 2: asked for something that there is not."""
+    """Exit code 0: done, or the answer is right; 1: it is wrong; 2: no such thing to do; 3: nobody reads the output."""
     parser = argparse.ArgumentParser(prog="python -m conformance.traps", description="Trap models.")
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--write", metavar="FOLDER", help="write the files there and say how to run them")
@@ -30,17 +31,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.check:
             return _check(*options.check)
         return _renew()
-    except OSError as error:
-        print(f"{error.filename}: cannot be written: {error.strerror}", file=sys.stderr)
-        return USAGE
+    except BrokenPipeError:
+        # The reader of the output went away (a pager was left); the files are written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return COULD_NOT_RUN
     except TrapError as error:
         print(error, file=sys.stderr)
         return USAGE
 
 
 def _write(folder: Path) -> int:
-    for name in trap_names():
-        trap = write_trap(name, folder)
+    try:
+        traps = [write_trap(name, folder) for name in trap_names()]
+    except OSError as error:
+        raise TrapError(f"{error.filename} cannot be written: {error.strerror}") from error
+    for trap in traps:
         print(_how_to_run(trap))
     print(
         "Run each greedily (temperature 0) and without BOS, for as many tokens as the answer has. With llama-server:\n"
@@ -65,8 +70,7 @@ def _check(name: str, text: str) -> int:
         ids = [int(word) for word in text.replace(",", " ").split()]
     except ValueError:
         raise TrapError(f"{text!r} is no list of token ids; write them as numbers, for example '6 7 8'") from None
-    with TemporaryDirectory() as folder:
-        trap = write_trap(name, folder)
+    trap = expected(name)
     print(diagnose(trap, ids))
     return 0 if first_difference(trap, ids) is None else WRONG
 
