@@ -130,12 +130,13 @@ def _names(checks: list[str]) -> str:
 
 
 def named_by(table: Path = TABLE) -> dict[str, str]:
-    """Fault to the first check that names it, as the written table has it."""
+    """Fault to the first check that names it, as the written table has it; not the sweep where another does."""
     found = {}
     for line in table.read_text("utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("| `") and len(cells) == 4:
-            found[cells[0].strip("`")] = re.split(", | and ", cells[2])[0]
+            names = re.split(", | and ", cells[2])
+            found[cells[0].strip("`")] = next((name for name in names if name != _SWEEP), names[0])
     return found
 
 
