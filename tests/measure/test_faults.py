@@ -48,8 +48,11 @@ def test_a_mask_that_is_ignored_is_found_and_one_that_is_refused_is_not(run_meas
 
 
 def test_heat_that_takes_speed_away_is_found_and_its_rows_are_invalid(run_measure: RunMeasure, blind: Path) -> None:
-    fault = "thermal:after_s=0:over_s=0.4:floor=0.3"
-    outcome = until_found("NPU-P025", lambda: run_measure((SCALING, GEMM), timing=NO_CLIFF, faults=fault, root=blind))
+    """Ten runs of 0.1 s and, as the heat grows, of up to 0.3 s: beside that, waiting for a CPU is short."""
+    arguments = ("--shape", "32x64x64", "--seconds", "1.2")
+    slow = replace(GEMM, plan=lambda setting: tuple(replace(p, arguments=arguments) for p in GEMM.plan(setting)))
+    timing, fault = f"{NO_CLIFF},fixed_us=100000", "thermal:after_s=0:over_s=1.6:floor=0.3"
+    outcome = until_found("NPU-P025", lambda: run_measure((slow,), timing=timing, faults=fault, root=blind))
     assert "NPU-P025" in outcome.codes
     marked = [reason for row in outcome.rows("gemm_rate") for reason in row.validity.reasons]
     assert any(reason.startswith("noisy") for reason in marked)
