@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 HELP = "generate with and without speculation, compare, and say what it saves"
 _DEFAULT_TOKENS = 512
+_LARGEST = 1024
+"""Most tokens of a key or an n-gram draft that llama.cpp takes."""
+
+_SIZED = ("ngram-simple", "ngram-map-k", "ngram-map-k4v")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,35 +64,81 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_parameters(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--spec-draft-n-max", type=int, default=3, metavar="N", help="tokens of a draft (default 3)")
-    group.add_argument("--spec-draft-n-min", type=int, default=0, metavar="N", help="drop shorter drafts (default 0)")
-    group.add_argument("--spec-draft-p-min", type=float, default=0.0, metavar="P", help="stop below this probability")
-    group.add_argument("--spec-ngram-size-n", type=int, metavar="N", help="tokens of the key (default 12)")
-    group.add_argument("--spec-ngram-size-m", type=int, metavar="M", help="tokens drafted (default 48)")
+    least_0, size = _whole(0), _whole(1, _LARGEST)
+    group.add_argument("--spec-draft-n-max", type=least_0, default=3, metavar="N", help="tokens of a draft (default 3)")
     group.add_argument(
-        "--spec-ngram-min-hits", type=int, default=1, metavar="N", help="hits before a draft (default 1)"
+        "--spec-draft-n-min", type=least_0, default=0, metavar="N", help="drop shorter drafts (default 0)"
     )
-    group.add_argument("--spec-ngram-mod-n-match", type=int, metavar="N", help="tokens of the key (default 24)")
-    group.add_argument("--spec-ngram-mod-n-min", type=int, metavar="N", help="drop shorter drafts (default 48)")
-    group.add_argument("--spec-ngram-mod-n-max", type=int, metavar="N", help="tokens drafted (default 64)")
-    group.add_argument("--lookup-cache-static", type=Path, metavar="FILE", help="counts of a corpus for ngram-cache")
-    group.add_argument("--lookup-cache-dynamic", type=Path, metavar="FILE", help="counts of earlier texts")
+    group.add_argument(
+        "--spec-draft-p-min", type=_probability, default=0.0, metavar="P", help="stop below this probability"
+    )
+    for kind in ("", *(f"{name.removeprefix('ngram-')}-" for name in _SIZED)):
+        of = f"of ngram-{kind[:-1]} alone" if kind else f"of {', '.join(_SIZED)}"
+        for name, limits, what in (
+            ("size-n", size, "tokens of the key (default 12)"),
+            ("size-m", size, "tokens drafted (default 48)"),
+            ("min-hits", _whole(1), "hits before a draft (default 1)"),
+        ):
+            more = what[: what.index(" (")] if kind else what
+            group.add_argument(f"--spec-ngram-{kind}{name}", type=limits, metavar="N", help=f"{more}, {of}")
+    group.add_argument("--spec-ngram-mod-n-match", type=size, metavar="N", help="tokens of the key (default 24)")
+    group.add_argument(
+        "--spec-ngram-mod-n-min", type=_whole(0, _LARGEST), metavar="N", help="drop shorter drafts (default 48)"
+    )
+    group.add_argument(
+        "--spec-ngram-mod-n-max", type=_whole(0, _LARGEST), metavar="N", help="tokens drafted (default 64)"
+    )
+    group.add_argument(
+        "-lcs", "--lookup-cache-static", type=Path, metavar="FILE", help="counts of a corpus for ngram-cache"
+    )
+    group.add_argument("-lcd", "--lookup-cache-dynamic", type=Path, metavar="FILE", help="counts of earlier texts")
+    group.add_argument(
+        "--lookup-corpus", type=Path, metavar="TEXT", help="first count this text and write --lookup-cache-static"
+    )
+    group.add_argument(
+        "--lookup-cache-save",
+        type=Path,
+        metavar="FILE",
+        help="in the end write the counts of earlier texts with those of this one added",
+    )
+
+
+def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """A whole number within llama.cpp's limits (b11434, common/arg.cpp)."""
+    limits = f"of {least} or more" if most is None else f"from {least} to {most}"
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or int(text) < least or (most is not None and int(text) > most):
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number {limits}")
+        return int(text)
+
+    return parse
+
+
+def _probability(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no probability from 0 to 1")
+    return value
 
 
 def run(values: argparse.Namespace) -> int:
     """Exit code 0 the same tokens, 1 not, 2 usage, 3 could not run."""
-    from reference_engine.speculation.strategies import strategy_names  # noqa: PLC0415  brings numpy
-
     if values.tokens < 1:
         raise UsageError(f"--tokens is {values.tokens}; it must be a positive number")
-    if values.draft is None:
-        values.draft = tiny.DRAFTERS.get(values.model)
-    names = strategy_names(values.strategy)
+    names = _names(values)
     with open_model_file(values.model) as file:
         prompt = _prompt(values, file)
+        if values.lookup_corpus is not None:
+            _count_corpus(values, file)
         with load_model(values, file, values.ctx or _context(file, len(prompt) + values.tokens + 1)) as model:
             compared = _compare(values, model, names, prompt)
             vocabularies = _vocabularies(values, model, names)
+            if values.lookup_cache_save is not None:
+                _save_counts(values, [*prompt, *compared.greedy.tokens])
             if values.json:
                 shared = None if vocabularies is None else vocabularies.document()
                 print(json.dumps(compared.document() | {"vocabulary": shared}, allow_nan=False))
@@ -98,6 +148,54 @@ def run(values: argparse.Namespace) -> int:
                     print(inert(vocabularies.sentence()))
                 print(kernels_note(model.backend), file=sys.stderr)
     return EXIT_OK if compared.lossless else EXIT_FINDINGS
+
+
+def _names(values: argparse.Namespace) -> list[str]:
+    """The strategies; UsageError where one is unknown, or lacks what it needs, or something is given that none uses."""
+    from reference_engine.speculation.drafter import SpeculationError  # noqa: PLC0415  brings numpy
+    from reference_engine.speculation.strategies import strategy_names  # noqa: PLC0415
+
+    try:
+        names = strategy_names(values.strategy)
+    except SpeculationError as error:
+        raise UsageError(f"--strategy: {error}") from error
+    if values.draft is not None and not {"draft-simple", "draft-mtp"} & set(names):
+        raise UsageError(f"--draft is given and {','.join(names)} uses none: add draft or mtp to --strategy")
+    caches = ("lookup_cache_static", "lookup_cache_dynamic", "lookup_corpus", "lookup_cache_save")
+    given = next((name for name in caches if getattr(values, name) is not None), None)
+    if given is not None and "ngram-cache" not in names:
+        raise UsageError(f"--{given.replace('_', '-')} is given: it is of ngram-cache, which is not in --strategy")
+    if values.lookup_corpus is not None and values.lookup_cache_static is None:
+        raise UsageError("--lookup-corpus needs --lookup-cache-static: the file that its counts go to")
+    values.draft = values.draft or tiny.DRAFTERS.get(values.model)
+    if values.draft is None and "draft-simple" in names:
+        raise UsageError("draft-simple needs a draft model: name one with --draft")
+    return names
+
+
+def _count_corpus(values: argparse.Namespace, file: GgufFile) -> None:
+    """As llama-lookup-create: what follows each pair of tokens of the text."""
+    from reference_engine.commands.run import read_text  # noqa: PLC0415
+    from reference_engine.speculation.ngram_cache import NGRAM_STATIC, Counts, count  # noqa: PLC0415  brings numpy
+    from reference_engine.speculation.ngram_cache_file import write_counts  # noqa: PLC0415
+    from reference_engine.tokenizer import load_tokenizer  # noqa: PLC0415
+
+    tokens = load_tokenizer(file).encode(read_text(values.lookup_corpus))
+    counts: Counts = {}
+    count(counts, tokens, len(tokens), range(NGRAM_STATIC, NGRAM_STATIC + 1))
+    write_counts(values.lookup_cache_static, counts)
+
+
+def _save_counts(values: argparse.Namespace, text: list[int]) -> None:
+    """As llama-lookup in the end: the dynamic counts, and those of this text."""
+    from reference_engine.speculation.ngram_cache import Counts, count, merge  # noqa: PLC0415  brings numpy
+    from reference_engine.speculation.ngram_cache_file import read_counts, write_counts  # noqa: PLC0415
+
+    counts: Counts = {}
+    count(counts, text, len(text))
+    if values.lookup_cache_dynamic is not None:
+        merge(counts, read_counts(values.lookup_cache_dynamic))
+    write_counts(values.lookup_cache_save, counts)
 
 
 def _compare(values: argparse.Namespace, model: Model, names: list[str], prompt: list[int]) -> Compared:
@@ -142,7 +240,11 @@ def _vocabularies(values: argparse.Namespace, model: Model, names: list[str]) ->
 
 
 def _options(values: argparse.Namespace) -> StrategyOptions:
-    from reference_engine.speculation.strategies import StrategyOptions  # noqa: PLC0415  brings numpy
+    from reference_engine.speculation.strategies import NgramSizes, StrategyOptions  # noqa: PLC0415  brings numpy
+
+    def own(name: str) -> NgramSizes:
+        prefix = f"spec_{name.replace('-', '_')}"
+        return NgramSizes(*(getattr(values, f"{prefix}_{field}") for field in ("size_n", "size_m", "min_hits")))
 
     return StrategyOptions(
         draft_n_max=values.spec_draft_n_max,
@@ -151,6 +253,7 @@ def _options(values: argparse.Namespace) -> StrategyOptions:
         size_n=values.spec_ngram_size_n,
         size_m=values.spec_ngram_size_m,
         min_hits=values.spec_ngram_min_hits,
+        own={name: own(name) for name in _SIZED},
         n_match=values.spec_ngram_mod_n_match,
         n_min=values.spec_ngram_mod_n_min,
         n_max=values.spec_ngram_mod_n_max,

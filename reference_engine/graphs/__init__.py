@@ -6,6 +6,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from reference_engine.errors import UsageError
+
 if TYPE_CHECKING:
     from reference_engine.graphs.common import Graph
 
@@ -21,7 +23,9 @@ GRAPHS = {
 
 
 def graph_of(architecture: str) -> type[Graph]:
-    """The class that builds and runs this architecture. KeyError for one that is not in ``GRAPHS``."""
+    """The class that builds and runs this architecture. UsageError for one that is not in ``GRAPHS``: a drafter."""
+    if architecture not in GRAPHS:
+        raise UsageError(f"a model of the architecture {architecture} drafts for another and does not run alone")
     module = importlib.import_module(f"reference_engine.graphs.{architecture}")
     graph: type[Graph] = getattr(module, GRAPHS[architecture])
     return graph

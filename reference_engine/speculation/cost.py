@@ -13,8 +13,9 @@ verify(b) = one decode step + (the next power of two of b, less 1) / 38.13 s, it
 overhead and draft cost of the E2B draft on the A55 (0.621 s and 0.116 s, from n-max 4 and 8); for each n-gram strategy
 the share of rounds with a draft, from one of two prompts. Errors of the rows that were not fitted, each MTP row without
 itself: MTP n-max 2 -4 %, n-max 4 +3 %, file echo +7 % and +2 %, live service -2 %; E2B n-max 6 +8 % (one cold sample),
-by prompt +6, +4 and -10 %, mean 0 %; ngram-simple +1 %, ngram-map-k -1 %, ngram-cache +3 %, ngram-mod +10 %, where the
-model sees a gain and the campaign lost 4 % (tests/forecast/test_speculation_cost.py).
+by prompt +6, +4 and -10 %, mean 0 %; of the two prompts, each from the other, ngram-simple +1 and -2 %, ngram-cache +3
+and +8 %, ngram-mod +10 % and untold, where the campaign lost 4 % and no share of rounds explains it
+(tests/forecast/test_speculation_cost.py).
 """
 
 from __future__ import annotations

@@ -264,6 +264,8 @@ def _cause(
         if token == chosen(greedy.logits):
             return BUG, "both rows have the same bits and the token is theirs: it was put at another place in the text"
         return BUG, "both rows have the same bits; the verification chose a token that is not the row's"
+    if token != chosen(speculative.logits):
+        return BUG, "the token is not the one that the row of its own pass decides: no rounding explains that"
     name, layer = step
     where = f"bits first differ in {name}" + (f" of layer {layer}" if layer >= 0 else "")
     shape = f"rows of passes of width {greedy.width} and {speculative.width}"

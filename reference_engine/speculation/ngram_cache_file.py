@@ -71,4 +71,4 @@ def write_counts(path: Path, counts: Mapping[Ngram, Mapping[int, int]]) -> None:
 
 
 def _broken(path: Path, at: int, why: str) -> SpeculationError:
-    return SpeculationError(f"{path} is no lookup cache: {why} at byte {at}; make it anew with llama-lookup-create")
+    return SpeculationError(f"{path} is no lookup cache: {why} at byte {at}; make it anew with --lookup-corpus")

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from reference_engine.speculation.draft_model import DraftModel
@@ -23,15 +23,28 @@ ALIASES = {"mtp": "draft-mtp", "draft": "draft-simple"}
 
 
 @dataclass(frozen=True)
+class NgramSizes:
+    """What ngram-simple, ngram-map-k or ngram-map-k4v has of its own; None: what is said for all three."""
+
+    size_n: int | None = None
+    size_m: int | None = None
+    min_hits: int | None = None
+
+
+@dataclass(frozen=True)
 class StrategyOptions:
-    """Parameters under llama.cpp's names (``--spec-draft-n-max`` is ``draft_n_max``). None: the strategy's default."""
+    """Parameters under llama.cpp's names (``--spec-draft-n-max`` is ``draft_n_max``). None: the strategy's default.
+
+    ``size_n``, ``size_m`` and ``min_hits`` are for the three strategies that have them; ``own`` goes before, by name.
+    """
 
     draft_n_max: int = 3
     draft_n_min: int = 0
     draft_p_min: float = 0.0
     size_n: int | None = None
     size_m: int | None = None
-    min_hits: int = 1
+    min_hits: int | None = None
+    own: Mapping[str, NgramSizes] = field(default_factory=dict)
     n_match: int | None = None
     n_min: int | None = None
     n_max: int | None = None
@@ -81,15 +94,21 @@ def _made(
 
 
 def _ngram(name: str, o: StrategyOptions) -> Drafter:
-    n, m = o.size_n or 12, o.size_m or 48
+    own = o.own.get(name, NgramSizes())
+    n, m = _first(own.size_n, o.size_n, 12), _first(own.size_m, o.size_m, 48)
     if name == "ngram-simple":
         return NgramSimple(n, m, compat=o.compat)
     if name == "ngram-mod":
-        return NgramMod(o.n_match or 24, 48 if o.n_min is None else o.n_min, o.n_max or 64, compat=o.compat)
+        return NgramMod(_first(o.n_match, 24), _first(o.n_min, 48), _first(o.n_max, 64), compat=o.compat)
     if name == "ngram-cache":
         return NgramCache(_counts(o.lookup_cache_static), _counts(o.lookup_cache_dynamic), compat=o.compat)
     kind = NgramMapCompat if o.compat else NgramMap
-    return kind(n, m, o.min_hits, only_keys=name == "ngram-map-k")
+    return kind(n, m, _first(own.min_hits, o.min_hits, 1), only_keys=name == "ngram-map-k")
+
+
+def _first(*values: int | None) -> int:
+    """The first that is given."""
+    return next(value for value in values if value is not None)
 
 
 def _counts(path: Path | None) -> Counts:

@@ -234,6 +234,30 @@ def test_sums_in_another_order_are_a_near_tie(model_of: ModelOf) -> None:
     assert 0 < divergence.largest_difference < 1e-3
 
 
+class AnyOrder(EngineSequence):
+    """Rows of several tokens differ by less than anything they decide."""
+
+    def forward(self, tokens: Sequence[int], first: int) -> Rows:
+        rows = super().forward(tokens, first)
+        return Rows(rows.logits * np.float32(1 + 1e-6), rows.hidden) if len(tokens) > 1 else rows
+
+
+def test_a_wrong_verification_is_a_bug_where_sums_are_in_another_order_too(
+    monkeypatch: pytest.MonkeyPatch, model_of: ModelOf
+) -> None:
+    assert explained(model_of("llama"), AnyOrder) is None
+    right = verify.accepted
+
+    def made_up(logits: NDArray[np.float32], draft: Sequence[int], eog: Collection[int]) -> list[int]:
+        tokens = right(logits, draft, eog)
+        return [*tokens[:-1], (tokens[-1] + 1) % logits.shape[1]] if len(tokens) == 3 else tokens
+
+    patched(monkeypatch, made_up)
+    divergence = found(explained(model_of("llama"), AnyOrder), BUG)
+    assert "no rounding explains that" in divergence.why
+    assert divergence.largest_difference > 0
+
+
 def test_the_first_difference_of_two_texts() -> None:
     assert first_difference([1, 2, 3], [1, 2, 3]) is None
     assert first_difference([1, 2, 3], [1, 4, 3]) == 1

@@ -11,6 +11,7 @@ import pytest
 
 from reference_engine.__main__ import main
 from reference_engine.speculation import verify
+from reference_engine.speculation.ngram_cache_file import read_counts
 from reference_engine.speculation.verify import tokens_sha256
 from tests.gguf.random_models import Recipe
 
@@ -86,9 +87,14 @@ def test_a_fault_is_exit_code_1_and_is_explained(
 @pytest.mark.parametrize(
     ("more", "code", "sentence"),
     [
-        (["--strategy", "ngram-map"], 3, "there is no strategy 'ngram-map'"),
-        (["--strategy", "draft,draft-simple"], 3, "named twice"),
-        (["--strategy", "draft"], 3, "needs a draft model"),
+        (["--strategy", "ngram-map"], 2, "there is no strategy 'ngram-map'"),
+        (["--strategy", "draft,draft-simple"], 2, "named twice"),
+        (["--strategy", "draft"], 2, "needs a draft model"),
+        (["--strategy", "ngram-simple", "--draft", "d.gguf"], 2, "--draft is given and ngram-simple uses none"),
+        (["--strategy", "draft", "--draft", "/no/such.gguf"], 3, "'/no/such.gguf' cannot be opened"),
+        (["--strategy", "ngram-mod", "--lookup-cache-dynamic", "f"], 2, "--lookup-cache-dynamic is given"),
+        (["--strategy", "ngram-cache", "--lookup-corpus", "f"], 2, "needs --lookup-cache-static"),
+        (["tiny-gemma4-mtp"], 2, "gemma4-assistant drafts for another and does not run alone"),
         (["--tokens", "0"], 2, "must be a positive number"),
         (["--token-ids", "1,x"], 2, "token ids are whole numbers"),
         (["--strategy", "ngram-cache", "--lookup-cache-static", "/no/such/file"], 3, "cannot read lookup cache"),
@@ -97,7 +103,8 @@ def test_a_fault_is_exit_code_1_and_is_explained(
 def test_mistakes_are_one_sentence(
     more: list[str], code: int, sentence: str, model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["speculate", model, *SMALL, *more]) == code
+    named = [] if more[0].startswith("tiny") else [model]
+    assert main(["speculate", *named, *SMALL, *more]) == code
     err = capsys.readouterr().err
     assert sentence in err
     assert "Traceback" not in err
@@ -113,3 +120,62 @@ def test_a_draft_with_another_vocabulary_is_refused(
     other.write_bytes(raw[: at + 8] + bytes([raw[at + 8] ^ 1]) + raw[at + 9 :])
     assert main(["speculate", model, *SMALL, "--strategy", "draft", "--draft", str(other)]) == 3
     assert "cannot draft for this model: token " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--spec-draft-n-max", "-1"),
+        ("--spec-draft-p-min", "nan"),
+        ("--spec-ngram-size-n", "0"),
+        ("--spec-ngram-simple-size-n", "-3"),
+        ("--spec-ngram-map-k-size-m", "1025"),
+        ("--spec-ngram-map-k4v-min-hits", "0"),
+        ("--spec-ngram-mod-n-match", "x"),
+        ("--spec-ngram-mod-n-min", "1025"),
+    ],
+)
+def test_a_parameter_beyond_llama_cpps_limits_is_refused(
+    option: str, value: str, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["speculate", model, *SMALL, option, value])
+    assert ended.value.code == 2
+    assert f"argument {option}: '{value}' is no " in capsys.readouterr().err
+
+
+def test_a_strategy_takes_its_own_sizes_before_the_common_ones(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    longest = []
+    for own in ([], ["--spec-ngram-simple-size-m", "3"], ["--spec-ngram-map-k-size-m", "3"]):
+        assert main(["speculate", model, *SMALL, *own, "--json"]) == 0
+        (row,) = json.loads(capsys.readouterr().out)["statistics"]
+        longest.append(row["n_gen_tokens"] / row["n_gen_drafts"])
+    assert longest[0] == longest[2] > 3 >= longest[1]
+
+
+def test_what_a_text_has_counted_drafts_the_next_request(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = str(tmp_path / "dynamic.bin")
+    few = ["--tokens", "12", "--token-ids", "5,9", "--threads", "1", "--strategy", "ngram-cache", "--json"]
+    drafted = []
+    for more in (["--lookup-cache-save", saved], ["-lcd", saved, "--lookup-cache-save", saved], ["-lcd", saved]):
+        assert main(["speculate", model, *few, *more]) == 0
+        drafted.append(json.loads(capsys.readouterr().out)["statistics"][0]["n_acc_tokens"])
+    counts = read_counts(Path(saved))
+    assert set(map(len, counts)) == {1, 2, 3, 4}
+    assert all(times % 2 == 0 for followers in counts.values() for times in followers.values()), "two texts alike"
+    assert drafted[2] > drafted[0]
+
+
+def test_a_corpus_is_counted_by_pairs_into_the_static_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus, static = tmp_path / "corpus.txt", tmp_path / "static.bin"
+    corpus.write_text("for line in lines:\n    print(line)\n" * 3)
+    more = ["-p", "for line", "--tokens", "4", "--strategy", "ngram-cache", "-lcs", str(static)]
+    assert main(["speculate", "tiny-llama", *more, "--lookup-corpus", str(corpus)]) == 0
+    made = read_counts(static)
+    assert set(map(len, made)) == {2}
+    assert max(times for followers in made.values() for times in followers.values()) == 3
+    capsys.readouterr()
+    assert main(["speculate", "tiny-llama", *more, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["statistics"][0]["n_gen_drafts"] > 0
