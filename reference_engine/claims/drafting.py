@@ -22,10 +22,11 @@ from reference_engine.speculation.ngram_simple import NgramSimple
 from reference_engine.speculation.perturbed import AnotherOrder
 from reference_engine.speculation.stack import Stack
 from reference_engine.speculation.verify import Run, generate
-from reference_engine.tiny import DRAFTERS, tiny_model
+from reference_engine.tiny import DRAFTERS, PROMPTS, tiny_model
 from reference_engine.tokenizer import load_tokenizer
 
 N_PREDICT = 160
+N_SHORT = 64
 
 COPY = '''def area(width, height):
     """Return the area of a rectangle."""
@@ -59,10 +60,12 @@ def mtp(name: str, sequence: EngineSequence, n_max: int = 3) -> Mtp:
     return Mtp(_heads(name)(sequence), n_max)  # type: ignore[arg-type]
 
 
-def ran(name: str, text: str, make: Callable[[EngineSequence], list[Drafter]]) -> tuple[Run, Stack]:
+def ran(
+    name: str, text: str, make: Callable[[EngineSequence], list[Drafter]], n_predict: int = N_PREDICT
+) -> tuple[Run, Stack]:
     sequence = EngineSequence(model(name))
     stack = Stack(make(sequence))
-    return generate(sequence, stack, prompt(name, text), n_predict=N_PREDICT), stack
+    return generate(sequence, stack, prompt(name, text), n_predict=n_predict), stack
 
 
 def acceptance_does_not_predict_speed() -> Verdict:
@@ -120,7 +123,8 @@ def stacking_costs_passes() -> Verdict:
     return decided(
         more > fewer,
         f"{more:.3f} passes for a token with ngram-cache beside MTP, {fewer:.3f} with MTP alone: the n-grams are asked "
-        f"first and drafted {stack.statistics[0].n_gen_drafts} times, in whose rounds MTP was not asked",
+        f"first and drafted {stack.statistics[0].n_gen_drafts} times, in whose rounds MTP was not asked; it is of "
+        "the text, and tiny models repeat themselves: where n-grams are wrong more often than MTP they cost",
     )
 
 
@@ -144,6 +148,7 @@ def ngram_mod_diverges() -> Verdict:
 
 
 def identical_prompts_fake_acceptance() -> Verdict:
+    """A text that does not repeat itself within the answer: whatever is drafted comes from the answer before."""
     name = "tiny-llama"
     found = []
     for compat in (True, False):
@@ -152,12 +157,14 @@ def identical_prompts_fake_acceptance() -> Verdict:
         def again(_: EngineSequence, strategy: NgramMod = strategy) -> list[Drafter]:
             return [strategy]
 
-        ran(name, COPY, again)
-        _, stack = ran(name, COPY, again)
-        found.append(stack.statistics[0])
-    warm, cold = found
+        requests = [ran(name, PROMPTS["prose"], again, n_predict=N_SHORT)[1].statistics[0] for _ in range(2)]
+        found.append(requests)
+    (first, warm), (_, cold) = found
+    if first.n_acc_tokens:
+        return Verdict(UNDECIDED, f"the first answer repeats itself: {first.n_acc_tokens} tokens are drafted from it")
     return decided(
-        (warm.acceptance or 0) > 0.95 and warm.n_acc_tokens > cold.n_acc_tokens,
-        f"the second request with the same prompt is accepted at {warm.acceptance or 0:.2f} and takes "
-        f"{warm.n_acc_tokens} of {N_PREDICT} tokens from the table of the first; with its own {cold.n_acc_tokens}",
+        (warm.acceptance or 0) > 0.95 and not cold.n_acc_tokens,
+        f"the first request drafts {first.n_gen_tokens} tokens, the second with the same prompt is accepted at "
+        f"{warm.acceptance or 0:.2f} and takes {warm.n_acc_tokens} of {N_SHORT} tokens from the table of the first; "
+        f"with a table of its own it takes {cold.n_acc_tokens}",
     )

@@ -11,9 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from reference_engine.backends.integer_product import int8_product
-from reference_engine.claims import arithmetic
+from reference_engine.claims import arithmetic, drafting
 from reference_engine.claims.claim import HOLDS, REFUTED, UNDECIDED, Claim
 from reference_engine.claims.table import CLAIMS
+from reference_engine.speculation.ngram_mod import NgramMod
 from reports.__main__ import main
 
 WANTED = {
@@ -21,6 +22,7 @@ WANTED = {
     "mtp-cap": REFUTED,
     "ngram-cache": REFUTED,
     "ngram-mod": REFUTED,
+    "warm-table": HOLDS,
     "rim": REFUTED,
     "int4": UNDECIDED,
     "k-split": HOLDS,
@@ -62,6 +64,11 @@ def test_a_product_that_loses_a_segment_refutes_the_identity(monkeypatch: pytest
 def test_a_wider_quotient_would_hold_the_claim_of_the_rim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arithmetic, "largest_quotient", lambda: 127.6)
     assert arithmetic.one_ulp_rounds_127_to_128().word == HOLDS
+
+
+def test_a_table_that_is_emptied_for_each_request_refutes_the_warm_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafting, "NgramMod", lambda *, compat: NgramMod(compat=False))
+    assert drafting.identical_prompts_fake_acceptance().word == REFUTED
 
 
 def test_the_table_is_printed_and_written(capsys: pytest.CaptureFixture[str]) -> None:
