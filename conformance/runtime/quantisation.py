@@ -13,10 +13,10 @@ from conformance.runtime.products import multiply
 
 
 def scales_per_layer(bench: Bench) -> str:
-    """int8 to float32 multiplies by the scales of A and B; the default is 1.
+    """int8 to float32 multiplies by the scales of A and B, the default is 1; segments of K have scales of their own.
 
     The quantised paths are the least trustworthy part of the API: compare numbers, not return codes (rknn-toolkit2
-    issue 550).
+    issue 550). Back ends that cut K at 8192 add up segments that a context each has scaled.
     """
     bench.needs(MatmulType.INT8_MM_INT8_TO_FLOAT32)
     M, K, N = 5, 128, 64
@@ -30,7 +30,19 @@ def scales_per_layer(bench: Bench) -> str:
             got = multiply(matmul, a, b)
         want = (exact_product(a, b) * (scale_a * scale_b)).astype(np.float32)
         right(difference(want, got), f"int8 to float32, scale of A {scale_a:g}, of B {scale_b:g}")
-    return "scales of A and B per layer right to the last bit in four combinations"
+    parts = 4
+    size, scale = K // parts, 2.0 ** -(1 + np.arange(parts))
+    total = np.zeros((M, N))
+    for piece, own in enumerate(scale):
+        rows = slice(piece * size, (piece + 1) * size)
+        with bench.matmul(M, size, N, MatmulType.INT8_MM_INT8_TO_FLOAT32) as matmul:
+            matmul.set_quant_params("B", [float(own)])
+            total += multiply(matmul, np.ascontiguousarray(a[:, rows]), np.ascontiguousarray(b[rows]))
+    want = grouped_product(a, b, np.repeat(scale[:, None], N, axis=1))
+    turned = grouped_product(a, b, np.repeat(np.roll(scale, 1)[:, None], N, axis=1))
+    wrong_scale = {"a segment has the scale of another": turned}
+    right(difference(want, total, wrong_scale), f"{parts} segments of K={size}, each by its own scale")
+    return f"scales of A and B per layer right to the last bit in four combinations, and of {parts} segments of K"
 
 
 def scales_per_channel(bench: Bench) -> str:
