@@ -16,7 +16,7 @@ from c_probes.npu_node import npu_node_present
 from probes.facts.soc_table import soc_of_compatible
 from probes.library_choice import DEFAULT_PERSONA
 
-MOCK_VARIABLES = ("RKNN_MOCK_PERSONA", "RKNN_MOCK_CONFIG", "RKNN_MOCK_FAULTS")
+MOCK_VARIABLES = ("RKNN_MOCK_PERSONA", "RKNN_MOCK_CONFIG", "RKNN_MOCK_TIMING", "RKNN_MOCK_FAULTS")
 
 
 class NoTarget(Exception):
