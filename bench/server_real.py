@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import urllib.error
 import urllib.request
@@ -239,21 +240,23 @@ def write(bench: Bench, folder: Path, version: str) -> None:
         )
     record = {"format": "rknpu-kit server record", "server": f"llama-server, {version}", "made_with": how, "rows": rows}
     (folder / "real.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    head = (
+        f"llama-server, {version}, by `{how}` (with `--title` and `--only` for parts). Each row is one check of one "
+        f"service; all were started with `{' '.join(COMMON)} -t {bench.threads}`, and each with its own arguments, "
+        "which are in `real.json`. Other processes used the CPUs while a row marked * ran: its ratios of speeds say "
+        "little. The rows called synthetic are there to fail: `--spec-synth-len` accepts drafts without looking at the "
+        "model."
+    )
     lines = [
         "# The suite `server` against llama-server",
         "",
-        f"llama-server, {version}; `{how}`. Each row is one check of one service, with the arguments of `real.json`",
-        "beyond these: `"
-        + " ".join(COMMON)
-        + f" -t {bench.threads}`. A ratio of speeds in a row marked * was taken while",
-        "other processes used the CPUs. The rows called synthetic are there to fail: `--spec-synth-len` accepts drafts",
-        "without looking at the model.",
+        *textwrap.wrap(head, 120, break_on_hyphens=False),
         "",
-        "| configuration | check | verdict | what it says |",
-        "|---|---|---|---|",
+        "| configuration | model | check | verdict | what it says |",
+        "|---|---|---|---|---|",
         *(
-            f"| {row['configuration']}{' *' if row['disturbed'] else ''} | {row['check']} | {row['verdict']} "
-            f"| {str(row['told']).replace('|', '/')} |"
+            f"| {row['configuration']}{' *' if row['disturbed'] else ''} | {row['model']} | {row['check']} "
+            f"| {row['verdict']} | {str(row['told']).replace('|', '/')} |"
             for row in rows
         ),
     ]
