@@ -225,7 +225,13 @@ def _head(values: argparse.Namespace, model: Model) -> Callable[[EngineSequence]
     threads = thread_count(values.threads)
     if values.draft is None:
         return head_of(model, None, None)
-    return head_of(model, open_model_file(values.draft), make_named_backend(values.backend, threads))
+    return head_of(model, open_model_file(values.draft), make_named_backend(_beside(values.backend), threads))
+
+
+def _beside(backend: str) -> str:
+    """The back end of a draft. The NPU has one user: beside a target on the device the emulation has the same bits."""
+    kind, colon, preset = backend.partition(":")
+    return f"npu:{preset}" if kind == "device" and colon else backend
 
 
 def _vocabularies(values: argparse.Namespace, model: Model, names: list[str]) -> Comparison | None:
@@ -271,7 +277,8 @@ def _draft_model(values: argparse.Namespace, target: Model) -> Model:
     found = compare(target.file, file)
     if not found.compatible:
         raise EngineError(f"{inert(values.draft)} cannot draft for this model: {found.difference}")
-    return load_model(values, file, target.n_ctx)
+    own = {"backend": _beside(values.backend), "layers": None}
+    return load_model(argparse.Namespace(**{**vars(values), **own}), file, target.n_ctx)
 
 
 def _prompt(values: argparse.Namespace, file: GgufFile) -> list[int]:

@@ -61,6 +61,27 @@ def test_every_strategy_is_lossless(
     assert "lossless: all 40 tokens" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("target", "strategy"), [("tiny-llama", "draft"), ("tiny-gemma4", "mtp")])
+def test_a_target_on_the_device_has_a_draft_beside_it(
+    target: str, strategy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RKNPU_KIT_LOCK", str(tmp_path / "lock"))
+    few = ["--tokens", "8", "--token-ids", "5,9,20", "--strategy", strategy]
+    hashes = set()
+    for backend in ("device:w8a8-per-channel", "npu:w8a8-per-channel"):
+        assert main(["speculate", target, *few, "--backend", backend, "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["statistics"][0]["n_gen_drafts"] > 0
+        hashes.add(document["speculative"]["sha256"])
+    assert len(hashes) == 1
+
+
+def test_layers_are_those_of_the_target_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    few = ["--tokens", "4", "--token-ids", "5,9,20", "--strategy", "draft"]
+    assert main(["speculate", "tiny-llama", *few, "--layers", "0-3"]) == 0
+    assert "lossless" in capsys.readouterr().out
+
+
 def test_a_fault_is_exit_code_1_and_is_explained(
     model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
