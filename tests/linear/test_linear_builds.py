@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from reference_engine.kernels.library import KernelLibrary
-from tests.linear.kernel_driver import KERNELS, build_driver, run_driver
-from tests.mock.mock_client import ROOT
+from tests.linear.kernel_driver import build_driver, copy_kernels, fault_in, run_driver
 
 SANITIZED = "-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 OPTIONS = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1"}
@@ -20,6 +19,12 @@ OPTIONS = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1"}
 @pytest.fixture(scope="session")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("linear")
+
+
+@pytest.fixture(scope="session")
+def copy(builds: Path) -> Path:
+    """Kernels to put faults into, one after the other: only what a fault changes is built again."""
+    return copy_kernels(builds)
 
 
 @pytest.fixture(scope="session")
@@ -66,16 +71,11 @@ def test_the_other_compiler_gives_the_same_hashes(builds: Path, hashes: str) -> 
         ("linear_prepare.c", "(ek_row_bytes(p, s) * (size_t)M + 63) / 64 * 64", "ek_row_bytes(p, s) * (size_t)M / 2"),
     ],
 )
-def test_a_fault_put_into_the_source_is_seen(tmp_path: Path, hashes: str, file: str, old: str, new: str) -> None:
-    """By the address sanitizer; only the plain level is built, because one is enough to see it."""
-    copy = tmp_path / "reference_engine" / "kernels"
-    shutil.copytree(KERNELS, copy)
-    (tmp_path / "c_probes").symlink_to(ROOT / "c_probes")
-    source = copy / "src" / file
-    text = source.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    source.write_text(text.replace(old, new), encoding="utf-8")
-    driver = build_driver(tmp_path / "build", flags="-O0 -g -fsanitize=address", kernels=copy)
-    done = run_driver([str(driver)], "1", "c", env=OPTIONS)
+def test_a_fault_put_into_the_source_is_seen(copy: Path, builds: Path, file: str, old: str, new: str) -> None:
+    """By the address sanitizer."""
+    with fault_in(copy, file, old, new):
+        flags = "-O0 -g -fsanitize=address"
+        driver = build_driver(builds / "faults", flags=flags, kernels=copy, changed=True)
+        done = run_driver([str(driver)], "1", "c", env=OPTIONS)
     assert done.returncode != 0
     assert "AddressSanitizer" in done.stderr

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.kernels.test_gemm_arm import TARGETS
-from tests.linear.kernel_driver import KERNELS, build_driver, run_driver
-from tests.mock.mock_client import ROOT
+from tests.linear.kernel_driver import KERNELS, build_driver, copy_kernels, fault_in, run_driver
 
 SANITIZED = "-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 OPTIONS = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1"}
@@ -23,14 +22,20 @@ QUICK = "-O1"
 FUSED = "-O1 -fexpensive-optimizations -ffp-contract=fast"
 
 
-def driver(build: Path, cc: str = "cc", flags: str = QUICK, kernels: Path = KERNELS) -> str:
+def driver(build: Path, cc: str = "cc", flags: str = QUICK, kernels: Path = KERNELS, *, changed: bool = False) -> str:
     source = Path(__file__).with_name("driver.c")
-    return str(build_driver(build, cc, flags, kernels, parts=PARTS, source=source))
+    return str(build_driver(build, cc, flags, kernels, parts=PARTS, source=source, changed=changed))
 
 
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("vector")
+
+
+@pytest.fixture(scope="module")
+def copy(builds: Path) -> Path:
+    """Kernels to put faults into, one after the other: only what a fault changes is built again."""
+    return copy_kernels(builds)
 
 
 @pytest.fixture(scope="module")
@@ -80,15 +85,11 @@ def test_contracted_products_and_sums_would_be_seen(builds: Path, hashes: str, p
         ),
     ],
 )
-def test_a_fault_put_into_the_source_changes_a_hash(tmp_path: Path, hashes: str, file: str, old: str, new: str) -> None:
-    copy = tmp_path / "reference_engine" / "kernels"
-    shutil.copytree(KERNELS, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "c_probes").symlink_to(ROOT / "c_probes")
-    source = copy / "src" / file
-    text = source.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    source.write_text(text.replace(old, new), encoding="utf-8")
-    done = run_driver([driver(tmp_path / "build", flags="-O0", kernels=copy)], "1", "c")
+def test_a_fault_put_into_the_source_changes_a_hash(
+    copy: Path, builds: Path, hashes: str, *, file: str, old: str, new: str
+) -> None:
+    with fault_in(copy, file, old, new):
+        done = run_driver([driver(builds / "faults", flags="-O0", kernels=copy, changed=True)], "1", "c")
     assert done.returncode == 0
     assert done.stdout != hashes
 
