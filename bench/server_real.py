@@ -181,8 +181,8 @@ def run(bench: Bench, title: str, model: Path, f32: Path | None, only: str) -> N
 
 def _pairs(bench: Bench, base: Case, only: str) -> None:
     """One model: plain alone, then beside each strategy, then beside a service that is wrong."""
-    cases = [replace(base, name=f"{base.name}, plain", checks=(*ALWAYS, REPEATED))]
-    maybe = (Verdict.PASSED, Verdict.UNSUPPORTED)  # no draft at all is no verdict
+    maybe = (Verdict.PASSED, Verdict.UNSUPPORTED)  # no draft at all, or times of a busy machine, are no verdict
+    cases = [replace(base, name=f"{base.name}, plain", checks=(*ALWAYS, REPEATED), expected=maybe)]
     for name, extra in STRATEGIES.items():
         case = replace(base, name=f"{base.name}, {name}", arguments=(*base.arguments, *extra), expected=maybe)
         cases.append(replace(case, checks=(SPECULATION, *ALWAYS, *((REPEATED,) if name == "ngram-mod" else ()))))
