@@ -20,6 +20,7 @@ from reference_engine.commands.options import (
     thread_count,
 )
 from reference_engine.errors import EngineError, UsageError
+from reference_engine.gguf_errors import GgufError
 from reports.contract import EXIT_FINDINGS, EXIT_OK
 from reports.text import inert
 
@@ -137,8 +138,6 @@ def run(values: argparse.Namespace) -> int:
         with load_model(values, file, values.ctx or _context(file, len(prompt) + values.tokens + 1)) as model:
             compared = _compare(values, model, names, prompt)
             vocabularies = _vocabularies(values, model, names)
-            if values.lookup_cache_save is not None:
-                _save_counts(values, [*prompt, *compared.greedy.tokens])
             if values.json:
                 shared = None if vocabularies is None else vocabularies.document()
                 print(json.dumps(compared.document() | {"vocabulary": shared}, allow_nan=False))
@@ -147,6 +146,8 @@ def run(values: argparse.Namespace) -> int:
                 if vocabularies is not None:
                     print(inert(vocabularies.sentence()))
                 print(kernels_note(model.backend), file=sys.stderr)
+            if values.lookup_cache_save is not None:
+                _save_counts(values, [*prompt, *compared.greedy.tokens])
     return EXIT_OK if compared.lossless else EXIT_FINDINGS
 
 
@@ -225,7 +226,7 @@ def _head(values: argparse.Namespace, model: Model) -> Callable[[EngineSequence]
     threads = thread_count(values.threads)
     if values.draft is None:
         return head_of(model, None, None)
-    return head_of(model, open_model_file(values.draft), make_named_backend(_beside(values.backend), threads))
+    return head_of(model, _draft_file(values), make_named_backend(_beside(values.backend), threads))
 
 
 def _beside(backend: str) -> str:
@@ -273,12 +274,20 @@ def _draft_model(values: argparse.Namespace, target: Model) -> Model:
     """The draft, if its vocabulary is the target's."""
     from reference_engine.speculation.vocabulary import compare  # noqa: PLC0415
 
-    file = open_model_file(values.draft)
+    file = _draft_file(values)
     found = compare(target.file, file)
     if not found.compatible:
         raise EngineError(f"{inert(values.draft)} cannot draft for this model: {found.difference}")
     own = {"backend": _beside(values.backend), "layers": None}
     return load_model(argparse.Namespace(**{**vars(values), **own}), file, target.n_ctx)
+
+
+def _draft_file(values: argparse.Namespace) -> GgufFile:
+    """EngineError that names the file: there are two."""
+    try:
+        return open_model_file(values.draft)
+    except GgufError as error:
+        raise EngineError(f"--draft {values.draft}: {error}") from error
 
 
 def _prompt(values: argparse.Namespace, file: GgufFile) -> list[int]:

@@ -25,6 +25,8 @@ _INT32_MAX = (1 << 31) - 1
 def read_counts(path: Path) -> Counts:
     """SpeculationError, with the byte, for anything that llama.cpp would abort on."""
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise SpeculationError(f"cannot read lookup cache {path}: it is no file, and may never end")
         data = path.read_bytes()
     except OSError as error:
         raise SpeculationError(f"cannot read lookup cache {path}: {error.strerror}") from error

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 
@@ -67,6 +68,13 @@ def test_a_missing_file_and_a_folder_that_cannot_be_written_are_one_sentence(tmp
         read_counts(tmp_path / "none")
     with pytest.raises(SpeculationError, match=r"cannot write lookup cache"):
         write_counts(tmp_path / "no" / "cache.bin", {(1,): {2: 3}})
+
+
+def test_what_may_never_end_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(SpeculationError, match="no file, and may never end"):
+            read_counts(path)
 
 
 def test_counts_of_two_texts_add_up_to_those_of_both() -> None:

@@ -131,6 +131,21 @@ def test_mistakes_are_one_sentence(
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("strategy", ["draft", "mtp"])
+def test_a_broken_draft_is_named(strategy: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(Path(model).read_bytes()[:400])
+    assert main(["speculate", model, *SMALL, "--strategy", strategy, "--draft", str(broken)]) == 3
+    assert f"--draft {broken}: NPU-F" in capsys.readouterr().err
+
+
+def test_the_page_is_there_where_the_counts_cannot_be_written(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["speculate", model, *SMALL, "--strategy", "ngram-cache", "--lookup-cache-save", "/no/where"]) == 3
+    found = capsys.readouterr()
+    assert "lossless: all 40 tokens" in found.out
+    assert "cannot write lookup cache /no/where" in found.err
+
+
 def test_a_draft_with_another_vocabulary_is_refused(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
