@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,15 +19,32 @@ SEEDED = ("int8_to_int8", "int4_products", "mixed_products", "fp16_products", "s
 """Checks whose verdict hangs on a bound, on rounding, or on a message: where a seed could make a false alarm."""
 
 
+def failures(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [answer for answer in found if Verdict(answer["verdict"]) not in FINE]
+
+
+def passed(found: list[dict[str, Any]]) -> set[str]:
+    return {answer["check"] for answer in found if Verdict(answer["verdict"]) is Verdict.PASSED}
+
+
+def test_a_check_in_a_child_of_its_own_ends_as_it_does_in_a_sweep(mock_library: Path) -> None:
+    asked = ("int8_to_int8", "mixed_products")
+    apart = outcomes(mock_library, "rk3588", range(3, 4), asked)
+    together = list(sweep(mock_library, "rk3588", range(3, 4), asked))
+    assert [outcome.verdict.value for outcome in apart] == [answer["verdict"] for answer in together]
+    assert [outcome.covered for outcome in apart] == [answer.get("covered") for answer in together]
+
+
 def test_the_personas_are_those_of_the_mock(mock_library: Path) -> None:
     assert {persona.name for persona in mock.personas(mock_library)} == set(PERSONAS)
 
 
 @pytest.mark.parametrize("persona", PERSONAS)
 def test_nothing_fails_on_a_persona(mock_library: Path, persona: str) -> None:
-    found = outcomes(mock_library, persona, range(3, 4), tuple(CHECKS))
-    assert [outcome for outcome in found if outcome.verdict not in FINE] == []
-    assert {"type_table", "fp16_products"} <= {o.check for o in found if o.verdict is Verdict.PASSED}
+    found = list(sweep(mock_library, persona, range(3, 4), tuple(CHECKS)))
+    assert failures(found) == []
+    assert [answer["check"] for answer in found] == list(CHECKS)
+    assert {"type_table", "fp16_products"} <= passed(found)
 
 
 OLDER = ("1.5.2", "1.6.0", "2.0.0-beta0", "2.1.0")
@@ -34,25 +52,25 @@ OLDER = ("1.5.2", "1.6.0", "2.0.0-beta0", "2.1.0")
 
 @pytest.mark.parametrize("version", OLDER)
 def test_nothing_fails_on_an_older_runtime(mock_library: Path, version: str) -> None:
-    found = outcomes(mock.library_path(version), "rk3588", range(1), tuple(CHECKS))
-    assert [outcome for outcome in found if outcome.verdict not in FINE] == []
-    assert {"int8_products", "rebinding"} <= {o.check for o in found if o.verdict is Verdict.PASSED}
-    assert [text for o in found for text in o.unexpected] == []
+    found = list(sweep(mock.library_path(version), "rk3588", range(1), tuple(CHECKS)))
+    assert failures(found) == []
+    assert {"int8_products", "rebinding"} <= passed(found)
+    assert [text for answer in found for text in answer["unexpected"]] == []
 
 
 @pytest.mark.parametrize("version", OLDER)
 @pytest.mark.parametrize("persona", ["rk3566", "rk3562", "rk3576"])
 def test_refusals_of_an_older_runtime_are_known_or_told(mock_library: Path, version: str, persona: str) -> None:
     asked = ("type_table", "int8_k_cliff", "k_segments", "core_masks", "n_split", "iommu_domains")
-    found = outcomes(mock.library_path(version), persona, range(1), asked)
-    assert [outcome for outcome in found if outcome.verdict not in FINE] == []
-    assert [text for o in found for text in o.unexpected] == []
+    found = list(sweep(mock.library_path(version), persona, range(1), asked))
+    assert failures(found) == []
+    assert [text for answer in found for text in answer["unexpected"]] == []
 
 
 @pytest.mark.parametrize("persona", PERSONAS)
 def test_no_seed_makes_a_false_alarm(mock_library: Path, persona: str) -> None:
     found = list(sweep(mock_library, persona, range(100, 104), SEEDED))
-    assert [answer for answer in found if Verdict(answer["verdict"]) not in FINE] == []
+    assert failures(found) == []
     assert len(found) == 4 * len(SEEDED)
 
 
