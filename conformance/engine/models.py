@@ -146,7 +146,7 @@ def goldens(bench: EngineBench) -> str:
     if not judged:
         raise NotServed("there are no goldens of this model; those of the kit's own models are in conformance/goldens")
     return (
-        f"{judged} runs of {N_TOKENS} greedy tokens by model, pipeline and prompt; the narrowest step of all stood "
+        f"greedy runs of {N_TOKENS} tokens by model, pipeline and prompt: {judged}; the narrowest step of all stood "
         f"{min(margins):.4f} nats above its second token"
     )
 
