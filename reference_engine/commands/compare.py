@@ -36,7 +36,9 @@ _BETWEEN = re.compile(r",(?=(?:float|npu|device)(?::|,|$))")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a GGUF file, or the name of a fetched model")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a GGUF file, or the name of a fetched model or of the kit's own"
+    )
     # Not optional: argparse before 3.12.7 would not find it behind an option then.
     parser.add_argument(
         "text", metavar="TEXTFILE", help="the text; - is standard input, tokens:1,2,3 are token ids in place of a text"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from reference_engine import tiny
 from reference_engine.commands.options import model_path
 from reference_engine.errors import UsageError
 from reference_engine.gguf_errors import LARGE, UNREADABLE, Limits
@@ -20,7 +21,12 @@ HELP = "what is in a model file, and what is wrong with it"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", metavar="MODEL", help="a GGUF file (any part of a split one), or the name of a fetched model"
+        "model",
+        metavar="MODEL",
+        nargs="?",
+        default=tiny.DEFAULT,
+        help="a GGUF file (any part of a split one), or the name of a fetched model or of one of the kit's own "
+        f"(default {tiny.DEFAULT})",
     )
     parser.add_argument("--json", action="store_true", help="the same as one JSON document")
     parser.add_argument(

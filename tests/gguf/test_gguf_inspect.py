@@ -134,12 +134,17 @@ def test_a_file_that_cannot_be_opened_exits_3(tmp_path: Path, capsys: Capture) -
     assert "No such file" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [[], ["inspect"], ["inspect", "x", "--sha256", "beef"], ["guess", "x"]])
+@pytest.mark.parametrize("arguments", [[], ["inspect", "x", "y"], ["inspect", "x", "--sha256", "beef"], ["guess", "x"]])
 def test_bad_requests_exit_2(arguments: list[str], capsys: Capture) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == EXIT_USAGE
     assert "usage:" in capsys.readouterr().err
+
+
+def test_without_a_model_it_is_one_of_the_kits_own(capsys: Capture) -> None:
+    assert main(["inspect"]) == EXIT_OK
+    assert "tiny-llama, architecture llama, licence Apache-2.0" in capsys.readouterr().out
 
 
 def test_header_only_describes_the_start_of_a_download(written: Write, capsys: Capture) -> None:
