@@ -13,6 +13,7 @@ from conformance.subjects import EngineSubject, ServerSubject, Subject
 from conformance.target import choose_target
 
 ENGINES = ("npu", "device")
+KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
 
 DEADLINE_FACTOR = {"quick": 1.0, "medium": 4.0, "long": 30.0}
 
@@ -29,6 +30,7 @@ class Options:
     engine: str | None
     server: str | None
     server_off: str | None
+    server_kv: str | None
     model: Path | None
     level: str
     seed: int
@@ -46,7 +48,7 @@ class Options:
             library = choose_target(self.library) if self.engine == "device" else None
             found["engine"] = EngineSubject(self.engine, self.model, library)
         if self.server is not None:
-            found["server"] = ServerSubject(self.server, self.server_off, self.model)
+            found["server"] = ServerSubject(self.server, self.server_off, self.model, self.server_kv)
         return found or {"runtime": choose_target(self.library)}
 
 
@@ -57,6 +59,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--engine", choices=ENGINES, help="judge this kit's engine: its NPU emulation, or on a librknnrt")
     group.addoption("--server", metavar="URL", help="judge a llama-server compatible service")
     group.addoption("--server-off", metavar="URL", help="the same model there without speculation, or without the NPU")
+    group.addoption("--server-kv", metavar="TYPE", help="type of its KV cache, f32 and so on: no service tells it")
     group.addoption("--model", metavar="GGUF", help="the model to judge with (engine: the kit's tiny models)")
     group.addoption("--level", default="quick", choices=LEVELS, help="how much is tried (default: quick)")
     group.addoption("--seed", type=int, default=1, help="seed of all operands (default: 1)")
@@ -66,14 +69,18 @@ def add_options(parser: pytest.Parser) -> None:
 
 def read_options(config: pytest.Config) -> Options:
     """The record. Raises :class:`UnusableOption` for what cannot be done."""
-    engine, server, server_off = (config.getoption(name) for name in ("engine", "server", "server_off"))
+    engine, server = config.getoption("engine"), config.getoption("server")
+    server_off, server_kv = config.getoption("server_off"), config.getoption("server_kv")
     library, report = _file(config, "library"), config.getoption("report")
     model = _file(config, "model")
     for name, url in (("--server", server), ("--server-off", server_off)):
         if url is not None and not url.startswith(("http://", "https://")):
             raise UnusableOption(f"{name} {url}: it has to be an address such as http://localhost:8080.")
-    if server_off is not None and server is None:
-        raise UnusableOption("--server-off goes with --server, the service that is judged.")
+    for name, value in (("--server-off", server_off), ("--server-kv", server_kv)):
+        if value is not None and server is None:
+            raise UnusableOption(f"{name} goes with --server, the service that is judged.")
+    if server_kv is not None and server_kv not in KV_TYPES:
+        raise UnusableOption(f"--server-kv {server_kv}: one of {', '.join(KV_TYPES)}, as -ctk and -ctv of llama-server.")
     if model is not None and engine is None and server is None:
         raise UnusableOption("--model goes with --engine or --server: a librknnrt is judged without a model.")
     if library is not None and server is not None and engine is None:
@@ -90,6 +97,7 @@ def read_options(config: pytest.Config) -> Options:
         engine,
         server,
         server_off,
+        server_kv,
         model,
         config.getoption("level"),
         seed,

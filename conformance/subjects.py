@@ -67,6 +67,7 @@ class ServerSubject:
     url: str
     off: str | None
     model: Path | None
+    kv: str | None = None
     suite: str = "server"
     simulated: bool = False
     silicon: bool = False
@@ -79,6 +80,6 @@ class ServerSubject:
 
     @property
     def request(self) -> Mapping[str, Any]:
-        """server, server_off (None: none), model (None: unknown)."""
+        """server, server_off (None: none), model and server_kv (None: unknown)."""
         model = None if self.model is None else str(self.model)
-        return {"server": self.url, "server_off": self.off, "model": model}
+        return {"server": self.url, "server_off": self.off, "model": model, "server_kv": self.kv}

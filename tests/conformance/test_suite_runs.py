@@ -64,6 +64,8 @@ def test_a_wrong_runtime_makes_the_suite_red_and_the_message_says_what_should_ho
     [
         (["--engine", "npu", "--library", str(ROOT / "pyproject.toml")], 2, "--engine npu uses no library"),
         (["--server", "localhost:8080"], 2, "has to be an address such as http://localhost:8080"),
+        (["--server-kv", "f32"], 2, "--server-kv goes with --server"),
+        (["--server", "http://localhost:1", "--server-kv", "q9"], 2, "--server-kv q9: one of f32, f16"),
         (["--server-off", "http://localhost:8080"], 2, "--server-off goes with --server"),
         (["--model", str(ROOT / "pyproject.toml")], 2, "--model goes with --engine or --server"),
         (["--library", "/no/such/file"], 2, "/no/such/file: there is no such file"),
