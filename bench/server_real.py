@@ -91,17 +91,6 @@ class Row:
         return self.outcome.verdict in self.case.expected
 
 
-@dataclass(frozen=True)
-class WithCache(ServerSubject):
-    """A service whose KV cache is known: this script started it."""
-
-    kv: str | None = None
-
-    @property
-    def request(self) -> Mapping[str, Any]:
-        return {**super().request, "server_kv": self.kv}
-
-
 class Bench:
     """Starts services and judges them."""
 
@@ -155,7 +144,7 @@ class Bench:
 
     def judge(self, case: Case, url: str, off: str | None = None) -> None:
         """Runs the checks and prints how each ended."""
-        with Runner(WithCache(url, off, None, kv=case.kv), level=self.level, seed=self.seed) as runner:
+        with Runner(ServerSubject(url, off, None, kv=case.kv), level=self.level, seed=self.seed) as runner:
             for check in case.checks:
                 watch = CpuWatch()
                 outcome = runner.run(CHECKS[check].name, deadline_s=DEADLINE_S)

@@ -80,7 +80,9 @@ def read_options(config: pytest.Config) -> Options:
         if value is not None and server is None:
             raise UnusableOption(f"{name} goes with --server, the service that is judged.")
     if server_kv is not None and server_kv not in KV_TYPES:
-        raise UnusableOption(f"--server-kv {server_kv}: one of {', '.join(KV_TYPES)}, as -ctk and -ctv of llama-server.")
+        raise UnusableOption(
+            f"--server-kv {server_kv}: one of {', '.join(KV_TYPES)}, as -ctk and -ctv of llama-server."
+        )
     if model is not None and engine is None and server is None:
         raise UnusableOption("--model goes with --engine or --server: a librknnrt is judged without a model.")
     if library is not None and server is not None and engine is None:
