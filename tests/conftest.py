@@ -45,12 +45,8 @@ def folder_of(item: pytest.Item) -> str:
     return item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where several processes share the tests (pytest-xdist), a folder stays in one, with what was built for it."""
-    if not getattr(config.option, "loadgroup", False):
-        return
-    order = {name: place for place, name in enumerate(HEAVY)}
-    items.sort(key=lambda item: order.get(folder_of(item), len(HEAVY)))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(folder_of(item)))
+    """Where processes share the tests (pytest-xdist, ``-n 2 --dist loadfile``), what takes long begins first."""
+    if hasattr(config, "workerinput"):
+        order = {name: place for place, name in enumerate(HEAVY)}
+        items.sort(key=lambda item: order.get(folder_of(item), len(HEAVY)))
