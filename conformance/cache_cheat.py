@@ -3,7 +3,8 @@
 
 A benchmark that sends one prompt over and over measures the prompt cache of a server and not its prefill. A repeated
 prompt whose median is more than 10 % below that of distinct ones is flagged, unless the scatter of the timings is so
-wide that chance would do as much; then nothing is decided.
+wide that chance would do as much; then nothing is decided. Timings are taken in turns and judged in pairs too: a
+machine with two speeds fools medians and their deviation, but not most pairs. Callers measure anew before they believe.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ LEAST = 5
 """Timings of each kind, at least."""
 
 _DEVIATIONS = 3.0
+_MOST_PAIRS = 0.75
+"""Of the pairs; where each timing is fast or slow by a coin, a quarter of them look like a cache."""
+
 # Standard error of a median of n from their median absolute deviation, for a normal distribution.
 _OF_MEDIAN = 1.4826 * 1.2533
 
@@ -52,8 +56,9 @@ class Speeds:
 
 
 def compare_speeds(distinct: Sequence[float], repeated: Sequence[float]) -> Speeds:
-    """Timings of distinct prompts of one length, and of one prompt repeated (without its first run). ValueError for
-    fewer than ``LEAST`` of a kind, or for times that are not positive.
+    """Timings of distinct prompts of one length, and of one prompt repeated (without its first run), taken in turns.
+
+    ValueError for fewer than ``LEAST`` of a kind, or for times that are not positive.
     """
     for name, values in (("distinct", distinct), ("repeated", repeated)):
         if len(values) < LEAST:
@@ -65,7 +70,8 @@ def compare_speeds(distinct: Sequence[float], repeated: Sequence[float]) -> Spee
     limit = (1.0 - FASTER) * first
     margin = _DEVIATIONS * error
     if second + margin < limit:
-        return Speeds(first, second, error, True)
+        faster = [again < (1.0 - FASTER) * new for new, again in zip(distinct, repeated, strict=False)]
+        return Speeds(first, second, error, True if sum(faster) >= _MOST_PAIRS * len(faster) else None)
     if second - margin > limit or second >= first:
         return Speeds(first, second, error, False)
     # Between: within the scatter of the limit. A clear case by the medians alone is still a case.

@@ -160,8 +160,16 @@ def main(argv: list[str] | None = None) -> int:
         prog="python -m conformance.fault_matrix", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("--write", action="store_true", help="write conformance/FAULTS.md")
-    parser.add_argument("--only", metavar="FAULT", action="append", help="one fault, with the message that names it")
+    parser.add_argument(
+        "--only",
+        metavar="FAULT",
+        action="append",
+        choices=list(TRIALS),
+        help="one fault, with the message that names it",
+    )
     options = parser.parse_args(argv)
+    if options.write and options.only:
+        parser.error("--write writes the whole table: it does not go with --only.")
     made = runners()
     try:
         wanted = options.only or list(TRIALS)

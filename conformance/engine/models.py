@@ -190,11 +190,15 @@ def cache_cheat(bench: EngineBench) -> str:
     # CPU time of this process: other processes do not lengthen it. The device answers from another one.
     clock = time.process_time if bench.engine == "npu" else time.perf_counter
     length, rounds = bench.pick(192, 256), bench.pick(7, 15)
-    for attempt in range(3):
+    flagged = 0
+    for attempt in range(4):
         prompts = distinct_prompts(rounds + 1, length, model.n_vocab, [bench.seed, attempt])
         found = _speeds(model, prompts, clock)
         if found.cheats:
-            raise Wrong(f"{target.name}, {bench.engine}: {found.sentence()}")
+            flagged += 1
+            if flagged == 2:
+                raise Wrong(f"{target.name}, {bench.engine}, measured twice: {found.sentence()}")
+            continue
         if found.cheats is False:
             return f"{rounds} new and {rounds} repeated prompts of {length} tokens: {found.sentence()}"
         rounds *= 2

@@ -21,6 +21,7 @@ from reference_engine.errors import EngineError, NotFinite
 from reference_engine.gguf_errors import GgufError
 from reference_engine.gguf_file import open_gguf
 from reference_engine.gguf_hparams import load_hparams
+from reference_engine.gguf_tensor import MissingPackage
 from reference_engine.graphs import graph_of
 from reference_engine.speculation.drafter import SpeculationError
 
@@ -64,6 +65,8 @@ def _as_findings(function: Callable[[EngineBench], str]) -> Callable[[EngineBenc
             return function(bench)
         except (DeviceError, NonFinite, NotFinite, SpeculationError) as error:
             raise Wrong(str(error)) from error
+        except MissingPackage as error:
+            raise CannotOpen(str(error)) from error
 
     return check
 

@@ -139,7 +139,7 @@ def non_cacheable_memory(bench: Bench) -> str:
 def fd_offset(bench: Bench) -> str:
     """Memory made from a file descriptor with an offset begins at that offset.
 
-    Views of one dma-buf were wrong with offsets (notes of a board owner, 2.3.2).
+    Views of one dma-buf were wrong with offsets (pty819/rk-llama.cpp, docs/opi5, RK3588 with 2.3.2).
     """
     bench.needs(INT8)
     library = bench.library

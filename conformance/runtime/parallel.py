@@ -99,7 +99,8 @@ def n_split(bench: Bench) -> str:
 def concurrency(bench: Bench) -> str:
     """Contexts in threads of their own, each with its own data, all give their own product in every round.
 
-    Wrong answers under several threads were reported for memory views and for drivers before 0.9.8.
+    Views of memory were wrong when two threads used them (pty819/rk-llama.cpp, docs/opi5, RK3588 with 2.3.2); drivers
+    before 0.9.8 were wrong between processes (armbian linux-rockchip pull 290).
     """
     bench.needs(INT8)
     count, rounds = 4, bench.pick(3, 20, 200)

@@ -25,7 +25,7 @@ from conformance.oracles_compare import CANARY, difference, difference_between, 
 
 Array = NDArray[Any]
 
-MS = (1, 2, 3, 4, 5, 8, 17, 64, 128, 300)
+MS = (1, 2, 3, 4, 5, 8, 17, 64, 65, 128, 300)
 """Small M is where an open driver was wrong for every type (rockchip-npu-notes), large M where batches are split."""
 
 
@@ -67,6 +67,13 @@ def int8_products(bench: Bench) -> str:
     return f"{cases} int8 products exact to the last bit, M of {MS[0]} to {MS[-1]}, K and N of {K_and_N}"
 
 
+def large_and_odd(random: np.random.Generator, M: int, K: int, N: int) -> tuple[Array, Array]:
+    """Operands whose sums are near the largest and no multiple of anything: an accumulator of 24 bits rounds them."""
+    a, b = (DISTRIBUTIONS["extremes"](random, shape, side) for side, shape in enumerate(((M, K), (K, N))))
+    a[:, 0], b[0] = DISTRIBUTIONS["random"](random, (M, 1), 0)[:, 0], 2 * random.integers(-64, 64, N) + 1
+    return a, b
+
+
 def int8_k_cliff(bench: Bench) -> str:
     """int8 sums stay exact at K of 8192 and over it, where the runtime splits K into segments.
 
@@ -83,6 +90,10 @@ def int8_k_cliff(bench: Bench) -> str:
             with bench.matmul(M, K, 32, MatmulType.INT8_MM_INT8_TO_INT32) as matmul:
                 found = difference(exact_product(a, b), multiply(matmul, a, b), lost_tail(a, b))
                 right(found, f"int8 to int32, M={M} K={K} N=32, {name}")
+        a, b = large_and_odd(bench.random, Ms[0], K, 32)
+        with bench.matmul(Ms[0], K, 32, MatmulType.INT8_MM_INT8_TO_INT32) as matmul:
+            found = difference(exact_product(a, b), multiply(matmul, a, b), lost_tail(a, b))
+            right(found, f"int8 to int32, M={Ms[0]} K={K} N=32, sums beyond 24 bits")
     return f"int8 products exact at K of {', '.join(map(str, taken))}, M of {', '.join(map(str, Ms))}"
 
 

@@ -117,6 +117,7 @@ def memory_growth(bench: Bench) -> str:
             matmul.run()
         gc.collect()
         grown = resident_bytes() - before
+        right(difference(exact_product(a, b), multiply(matmul, a, b)), f"after {2 * runs} runs of one context")
     per_run = grown / runs
     if per_run > 4096:
         raise Wrong(f"memory grows by {per_run / 1024:.1f} KiB per run over {runs} runs: a leak of memory")

@@ -36,6 +36,30 @@ def repeated_prompt_is_not_faster(bench: ServerBench) -> str:
     Sources: MLPerf Inference compliance test TEST04 (repeated samples may not be more than 10 % faster); a campaign on
     RK3588 in which identical prompts gave every strategy acceptance 1.0 and 3 to 4.6 times the speed.
     """
+    distinct, repeated = _measured(bench)
+    prefill, decode = _speeds(distinct, repeated)
+    if prefill.cheats or decode.cheats:
+        # Once is a chance, twice is a cache.
+        distinct, repeated = _measured(bench)
+        prefill, decode = _speeds(distinct, repeated)
+    if prefill.cheats:
+        raise Wrong(f"prefill, measured twice: {prefill.sentence('ms')}, though cache_prompt is false")
+    sentences = [f"prefill: {prefill.sentence('ms')}"]
+    if decode.cheats:
+        sentences.append(_of_decode(bench, decode, distinct, repeated))
+    elif prefill.cheats is None or decode.cheats is None:
+        raise NotServed(f"not decided: prefill: {prefill.sentence('ms')}; decode: {decode.sentence('ms per token')}")
+    else:
+        sentences.append(f"decode: {decode.sentence('ms per token')}")
+    return "; ".join(sentences)
+
+
+def _speeds(distinct: Timed, repeated: Timed) -> tuple[Speeds, Speeds]:
+    return compare_speeds(distinct.prefill, repeated.prefill), compare_speeds(distinct.decode, repeated.decode)
+
+
+def _measured(bench: ServerBench) -> tuple[Timed, Timed]:
+    """New prompts and the first of them again, in turns. Wrong where the service says that it took a cache."""
     count, n = bench.pick(5, 8, 12), bench.pick(64, 96, 192)  # llama.cpp's ngram-mod learns 32 tokens at a time
     prompts = _of_one_length(bench, bench.fresh(count + 1, ("prose",)))
     again, distinct, repeated = prompts[0], Timed(), Timed()
@@ -49,18 +73,7 @@ def repeated_prompt_is_not_faster(bench: ServerBench) -> str:
                 "prefill of a repeated prompt is not measured"
             )
         repeated.take(told)
-    prefill = compare_speeds(distinct.prefill, repeated.prefill)
-    decode = compare_speeds(distinct.decode, repeated.decode)
-    if prefill.cheats:
-        raise Wrong(f"prefill: {prefill.sentence('ms')}, though cache_prompt is false")
-    sentences = [f"prefill: {prefill.sentence('ms')}"]
-    if decode.cheats:
-        sentences.append(_of_decode(bench, decode, distinct, repeated))
-    elif prefill.cheats is None or decode.cheats is None:
-        raise NotServed(f"not decided: prefill: {prefill.sentence('ms')}; decode: {decode.sentence('ms per token')}")
-    else:
-        sentences.append(f"decode: {decode.sentence('ms per token')}")
-    return "; ".join(sentences)
+    return distinct, repeated
 
 
 def _of_decode(bench: ServerBench, decode: Speeds, distinct: Timed, repeated: Timed) -> str:

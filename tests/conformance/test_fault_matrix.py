@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from c_probes import mock
-from conformance.fault_matrix import TABLE, TRIALS, Row, render, runners, try_fault
+from conformance.fault_matrix import TABLE, TRIALS, Row, main, render, runners, try_fault
 from conformance.runner import Runner
 from conformance.runtime.catalogue import CHECKS
 from reports.contract import Verdict
@@ -55,6 +55,18 @@ def test_a_narrow_fault_leaves_the_other_checks_green(fault: str, made: dict[str
     assert not row.named
     assert not row.caught
     assert all(outcome.verdict in (Verdict.PASSED, Verdict.UNSUPPORTED) for outcome in row.others), row.others
+
+
+@pytest.mark.parametrize("arguments", [["--only", "no-such-fault"], ["--write", "--only", "wrap"]])
+def test_a_mistake_of_the_maintainer_leaves_the_table_alone(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = TABLE.read_bytes()
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "fault" in capsys.readouterr().err
+    assert TABLE.read_bytes() == before
 
 
 def test_the_table_is_what_the_generator_writes(mock_library: Path) -> None:
