@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from conformance.readable import readable
 from conformance.subjects import Subject
 from reports.contract import Verdict
 
@@ -100,7 +100,7 @@ class Runner:
             raise ValueError("it has no pipes")
         process.stdin.write(line + "\n")
         process.stdin.flush()
-        if not select.select([process.stdout], [], [], timeout_s)[0]:
+        if not readable(process.stdout, timeout_s):
             raise ValueError(f"no answer within {timeout_s:g} s")
         text = process.stdout.readline()
         if not text:

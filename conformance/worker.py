@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from c_probes import librknnrt
 from c_probes.abi import load_ffi
 from c_probes.child_limits import apply_limits
 from c_probes.signal_names import signal_name
+from conformance.readable import readable
 from conformance.run_check import run_check
 from conformance.suites import load_suite
 
@@ -106,7 +106,7 @@ def _read(fd: int, deadline: float) -> tuple[bytes, bool]:
     parts: list[bytes] = []
     while True:
         left = deadline - time.monotonic()
-        if left <= 0 or not select.select([fd], [], [], left)[0]:
+        if left <= 0 or not readable(fd, left):
             return b"".join(parts), False
         part = os.read(fd, 1 << 16)
         if not part or sum(map(len, parts)) > _MAX_ANSWER:
