@@ -53,6 +53,22 @@ def greedy(model: Model, prompt: Sequence[int], count: int) -> Greedy:
         row = model.forward(ids[-1:], cache).logits[0]
 
 
+def sequence_and_stack(
+    strategy: str,
+    sequence: EngineSequence,
+    draft: Model | None,
+    mtp: Callable[[EngineSequence], MtpHead] | None,
+) -> tuple[EngineSequence, Stack]:
+    """The sequence and fresh strategies for it; ``strategy`` names one, or several with commas between."""
+    stack = make_stack(
+        strategy.split(","),
+        OPTIONS,
+        draft=None if draft is None else lambda: EngineSequence(draft),
+        mtp=None if mtp is None else lambda: mtp(sequence),
+    )
+    return sequence, stack
+
+
 @dataclass
 class Speculator:
     """A model with what drafts for it."""
@@ -64,14 +80,7 @@ class Speculator:
 
     def make(self, strategy: str) -> tuple[EngineSequence, Stack]:
         """The model with an empty cache, and fresh strategies."""
-        sequence, draft, mtp = EngineSequence(self.model), self.draft, self.mtp
-        stack = make_stack(
-            strategy.split(","),
-            OPTIONS,
-            draft=None if draft is None else lambda: EngineSequence(draft),
-            mtp=None if mtp is None else lambda: mtp(sequence),
-        )
-        return sequence, stack
+        return sequence_and_stack(strategy, EngineSequence(self.model), self.draft, self.mtp)
 
     def drafted(self, strategy: str, prompt: Sequence[int], greedy_ids: Sequence[int]) -> int:
         """Runs a strategy; how many tokens it drafted. Wrong where its tokens are not those of greedy decoding."""

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from conformance.bench import NotServed, Wrong
 from conformance.server.bench import ServerBench
 from conformance.server.client import NotOffered
-from conformance.traps import Trap, diagnose, first_difference, manifest, write_trap
+from conformance.traps import Trap, diagnose, expected, first_difference, manifest
 
 
 def trap_model_gives_its_tokens(bench: ServerBench) -> str:
@@ -57,8 +56,7 @@ def served_trap(model: str) -> Trap | None:
     stem = Path(model).name.removesuffix(".gguf")
     for row in manifest()["traps"]:
         if stem == str(row["file"]).removesuffix(".gguf"):
-            with TemporaryDirectory() as folder:
-                return write_trap(row["name"], folder)
+            return expected(row["name"])
     return None
 
 

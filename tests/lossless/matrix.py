@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from conformance.engine.runs import NGRAMS, sequence_and_stack
 from conformance.goldens.manifest import file_sha256
 from reference_engine.backends import make_backend
 from reference_engine.gguf_file import open_gguf
@@ -18,7 +19,6 @@ from reference_engine.speculation.explain import Divergence, explain
 from reference_engine.speculation.mtp import MtpHead
 from reference_engine.speculation.mtp_head import head_of
 from reference_engine.speculation.stack import Stack
-from reference_engine.speculation.strategies import StrategyOptions, make_stack
 from reference_engine.speculation.verify import Run, generate
 from reference_engine.tiny import DRAFTERS, NAMES, PROMPTS, tiny_model
 from reference_engine.tokenizer import load_tokenizer
@@ -31,9 +31,6 @@ REAL = "smollm2"
 BACKENDS = ("float", "npu:w8a8-per-channel", "npu:w8a8-segment", "npu:w4a4-hadamard")
 DEVICE = "device:w8a8-per-channel"
 """On the mock, in a process of its own: the same bits as the emulation."""
-
-NGRAMS = ("ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache")
-OPTIONS = StrategyOptions(size_n=3, size_m=12, n_match=4, n_min=1, n_max=16)
 
 
 def strategies_of(target: str) -> tuple[str, ...]:
@@ -64,14 +61,7 @@ class Loaded:
 
     def make(self, strategy: str) -> tuple[EngineSequence, Stack]:
         """The target with an empty cache, and fresh strategies."""
-        target, draft, head_of = self.sequence(self.model), self.draft, self.head_of
-        stack = make_stack(
-            strategy.split(","),
-            OPTIONS,
-            draft=None if draft is None else lambda: EngineSequence(draft),
-            mtp=None if head_of is None else lambda: head_of(target),
-        )
-        return target, stack
+        return sequence_and_stack(strategy, self.sequence(self.model), self.draft, self.head_of)
 
     def greedy(self, prompt: str, n_predict: int, eog: Collection[int] = ()) -> Run:
         return generate(self.sequence(self.model), None, self.prompts[prompt], n_predict=n_predict, eog=eog)

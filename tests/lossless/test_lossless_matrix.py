@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import pytest
 
+from conformance.engine.runs import NGRAMS
 from reference_engine.model import Model
 from reference_engine.speculation.engine_sequence import EngineSequence
 from reference_engine.speculation.verify import Rows
@@ -25,7 +26,6 @@ from tests.lossless.matrix import (
     BACKENDS,
     DEVICE,
     N_PREDICT,
-    NGRAMS,
     REAL,
     TARGETS,
     check_lossless,
